@@ -81,10 +81,15 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
             ], swiftSettings: settings),
         .target(
+            name: "ClientApp",
+            dependencies: [
+                "Determinism", "HTTPWire", "JSON", nioCore,
+                .product(name: "DequeModule", package: "swift-collections"),
+            ], swiftSettings: settings),
+        .target(
             name: "PatternEngine",
             dependencies: [
-                "Determinism", "HTTPWire", "JSON", nioCore, httpTypes,
-                .product(name: "DequeModule", package: "swift-collections"),
+                "Determinism", "JSON", "ClientApp",
             ], swiftSettings: settings),
         .target(
             name: "ScenarioModel",
@@ -168,9 +173,9 @@ let package = Package(
                 "HTTPWire", nioCore, nioPosix,
             ], swiftSettings: settings),
         .target(
-            name: "PatternStore",
+            name: "AppStore",
             dependencies: [
-                "JSON", "PatternEngine", grdb,
+                "ClientApp", grdb,
             ], swiftSettings: settings),
         .target(
             name: "HTTPServing",
@@ -194,9 +199,9 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
-            name: "PatternClient",
+            name: "AppClient",
             dependencies: [
-                "Determinism", "HTTPWire", "ClientSockets", "PatternEngine", "PatternStore", nioCore, nioPosix,
+                "Determinism", "HTTPWire", "ClientSockets", "ClientApp", "AppStore", nioCore, nioPosix,
             ], swiftSettings: settings),
         .target(
             name: "ControlAPI",
@@ -217,8 +222,8 @@ let package = Package(
         .target(
             name: "ScenarioWorld",
             dependencies: [
-                "Determinism", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine", "PatternEngine",
-                "ScenarioModel", "NotesService", "ExpenseService",
+                "Determinism", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine", "ClientApp",
+                "PatternEngine", "ScenarioModel", "NotesService", "ExpenseService", httpTypes,
             ],
             swiftSettings: settings
         ),
@@ -226,7 +231,7 @@ let package = Package(
             name: "SimulatedWorld",
             dependencies: [
                 "Determinism", "LinkModel", "TCPModel", "HTTPWire", "Impairment", "NotesContract", "SyncEngine",
-                "SyncStore", "PatternEngine", "ScenarioModel", "ScenarioWorld", "NotesService", httpTypes, nioCore,
+                "SyncStore", "ClientApp", "ScenarioModel", "ScenarioWorld", "NotesService", httpTypes, nioCore,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
@@ -237,8 +242,8 @@ let package = Package(
             name: "LiveWorld",
             dependencies: [
                 "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine",
-                "SyncStore", "PatternEngine", "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService",
-                "NotesServer", "SyncClient", "ClientSockets", "PatternClient", nioCore, nioPosix, logging,
+                "SyncStore", "ClientApp", "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService",
+                "NotesServer", "SyncClient", "ClientSockets", "AppClient", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
@@ -341,7 +346,8 @@ let package = Package(
         .testTarget(
             name: "PatternEngineTests",
             dependencies: [
-                "Determinism", "HTTPWire", "JSON", "PatternEngine", "ExpenseService", "TestSupport", httpTypes,
+                "Determinism", "HTTPWire", "JSON", "ClientApp", "PatternEngine", "ExpenseService", "TestSupport",
+                httpTypes,
             ], swiftSettings: settings),
         .testTarget(
             name: "ExpenseServiceTests",
@@ -349,9 +355,14 @@ let package = Package(
                 "JSON", "ExpenseService", httpTypes,
             ], swiftSettings: settings),
         .testTarget(
-            name: "PatternStoreTests",
+            name: "AppClientTests",
             dependencies: [
-                "PatternEngine", "PatternStore", "TestSupport",
+                "AppClient", "AppStore", "ClientApp", "ClientSockets", "PatternEngine", "TestSupport", grdb,
+            ], swiftSettings: settings),
+        .testTarget(
+            name: "AppStoreTests",
+            dependencies: [
+                "AppStore", "ClientApp", "JSON", "TestSupport",
             ], swiftSettings: settings),
         .testTarget(
             name: "SyncStoreTests",

@@ -152,7 +152,7 @@ extension ScenarioFormat {
                 Key(
                     "call", .text,
                     "Calls a function of the app under test, with the arguments `with`. The reference client has `retry` "
-                        + "(sends a parked change again) and `dismiss` (discards it), each with `note`. For those of the expense app see "
+                        + "(sends a parked change again) and `dismiss` (discards it), each with `note`. For those of an app see "
                         + "[patterns](patterns.md#scenarios)."),
             ] + contentKeys + [
                 Key(
@@ -336,14 +336,14 @@ extension ScenarioFormat {
                 Key(
                     "error", .either([.text, .object("not-text")]),
                     "The message at the note, or without `row` the notice or error on the screen; `none` for no message. Of "
-                        + "the expense app."),
+                        + "an app."),
                 Key(
                     "marker", .either([.choice(["none", "red"]), .object("not-marker")]),
-                    "The mark of an error at the note or at what contains it; without `row`, at the root. Of the expense app."
+                    "The mark of an error at the note or at what contains it; without `row`, at the root. Of an app."
                 ),
                 Key(
                     "field", .either([.text, .object("not-text")]),
-                    "An input of the form or a value of the page on the screen, such as `to=Bo`. Of the expense app."),
+                    "An input of the form or a value of the page on the screen, such as `to=Bo`. Of an app."),
                 Key(
                     "since", .timeOrMark, default: "0s",
                     "The start of the period; a mark stands for the effect of its action."),

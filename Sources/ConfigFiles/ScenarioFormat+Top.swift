@@ -78,8 +78,8 @@ extension ScenarioFormat {
                 Key("notes", .map(.newRow, .object("note")), "Notes at the start, by their names in the scenario."),
                 Key(
                     "records", .map(.newRow, .object("record")),
-                    "Records of the expense service at the start, by their names in the scenario; a report comes before its "
-                        + "expenses. With a client `expense`."),
+                    "Records of an app's service at the start, by their names in the scenario; a record comes before those "
+                        + "in it. With a client that is an [app](patterns.md)."),
                 Key("fill", .object("fill"), "Generated notes at the start, called f1, f2 and so on."),
                 Key(
                     "run", .list(.text, atLeast: 1, atMost: 100),
@@ -101,14 +101,15 @@ extension ScenarioFormat {
             "record", "a record",
             [
                 Key(
-                    "kind", .choice(Scenario.SeedRecord.Kind.allCases.map(\.rawValue)), required: true,
+                    "kind", .choice(Scenario.App.allCases.flatMap { $0.vocabulary.kinds.map(\.name) }), required: true,
                     "The kind of record."),
-                Key("in", .name(.row), "The report of an expense."),
+                Key("in", .name(.row), "The record that contains it, such as the report of an expense."),
                 Key("title", .text, default: "none", "The title."),
-                Key("text", .text, default: "none", "The amount of an expense, such as `12.00`."),
+                Key("text", .text, default: "none", "The text, such as the amount of an expense, `12.00`."),
                 Key(
                     "approved", .boolean, default: "false",
                     "Whether an expense is approved, so that it cannot be deleted."),
+                Key("with", .map(.field, .text), default: "none", "Further fields, which depend on the kind."),
             ]),
         Object(
             "fill", "'fill'",
@@ -155,6 +156,9 @@ extension ScenarioFormat {
             ]),
     ]
 
+    /// The clients besides programs.
+    static let clients = ["reference", "legacy"] + Scenario.App.allCases.map(\.rawValue)
+
     static let actors: [Object] = [
         Object(
             "device", "a device",
@@ -164,10 +168,12 @@ extension ScenarioFormat {
                     "starts", .choice(["synced", "empty"]), default: "synced",
                     "Whether the client has fetched the server's notes before 0 s."),
                 Key(
-                    "client", .either([.choice(["reference", "legacy", "expense"]), .object("client")]),
+                    "client", .either([.choice(clients), .object("client")]),
                     default: "reference",
-                    "The client: Slowlane's, one with the defects of its time, the [expense app](patterns.md), or a program."
-                ),
+                    "The client: Slowlane's, one with the defects of its time, an [app](patterns.md), or a program."),
+                Key(
+                    "settings", .map(.field, .text), default: "none",
+                    "Settings of a client that is an [app](patterns.md#scenarios)."),
                 Key(
                     "restarts", .time, default: "never",
                     "The time after which a client that was killed starts again by itself. Its actions wait for that."),

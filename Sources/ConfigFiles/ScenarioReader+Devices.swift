@@ -49,27 +49,74 @@ extension ScenarioReader {
                 reader.report("'\(row)' is defined twice", at: key)
                 continue
             }
-            guard let kind = fields.choice("kind").flatMap({ Scenario.SeedRecord.Kind(rawValue: $0) }) else { continue }
+            guard let name = fields.choice("kind"), let kind = Self.kind(name) else { continue }
             var parent: String?
             if let node = fields["in"] {
                 parent = text(node)
-                let reports = scenario.records.filter { $0.kind == .report }.map(\.row)
-                if kind != .expense {
-                    reader.report("only an expense has 'in'", at: node)
-                } else if let parent, !reports.contains(parent) {
+                let possible = scenario.records.filter { $0.kind == kind.parent }.map(\.row)
+                if kind.parent == nil {
+                    reader.report("a record of the kind '\(name)' has no 'in'", at: node)
+                } else if let parent, !possible.contains(parent) {
                     reader.report(
-                        "no report is called '\(parent.prefix(40))'\(NearestName.hint(parent, in: Set(reports))); a report comes before "
-                            + "its expenses", at: node)
+                        "no record of the kind '\(kind.parent ?? "")' is called '\(parent.prefix(40))'"
+                            + "\(NearestName.hint(parent, in: Set(possible))); a record comes before those in it",
+                        at: node)
                 }
-            } else if kind == .expense {
-                reader.report("an expense needs its report, such as 'in: r1'", at: value)
+            } else if let needed = kind.parent {
+                reader.report("a record of the kind '\(name)' needs its '\(needed)', such as 'in: r1'", at: value)
             }
             let isApproved = fields.boolean("approved") ?? false
-            if isApproved, kind != .expense { reader.report("only an expense has 'approved'", at: fields["approved"]) }
+            if isApproved, name != "expense" { reader.report("only an expense has 'approved'", at: fields["approved"]) }
+            let more = arguments(fields["with"], isHeader: false)
+            for argument in more where !kind.fields.contains(argument.name) {
+                let known = kind.fields.isEmpty ? "none" : kind.fields.joined(separator: ", ")
+                reader.report(
+                    "a record of the kind '\(name)' has no field '\(argument.name.prefix(40))' (known: \(known))",
+                    at: fields["with"])
+            }
             scenario.records.append(
                 Scenario.SeedRecord(
-                    row: row, kind: kind, parent: parent, title: fields.text("title"), text: fields.text("text"),
-                    isApproved: isApproved))
+                    row: row, kind: name, parent: parent, title: fields.text("title"), text: fields.text("text"),
+                    isApproved: isApproved, fields: more))
+        }
+    }
+
+    private static func kind(_ name: String) -> AppVocabulary.RecordKind? {
+        for app in Scenario.App.allCases {
+            if let kind = app.vocabulary.kinds.first(where: { $0.name == name }) { return kind }
+        }
+        return nil
+    }
+
+    /// Returns the settings of an app; reports what it does not have.
+    private func settings(_ node: Node?, of client: Scenario.Device.Client) -> [Scenario.Argument] {
+        guard let node else { return [] }
+        guard let app = client.app?.vocabulary else {
+            reader.report("only an app has 'settings'", at: node)
+            return []
+        }
+        return arguments(node, isHeader: false).map { (argument: Scenario.Argument) -> Scenario.Argument in
+            guard let setting = app.settings.first(where: { $0.name == argument.name }) else {
+                let known = app.settings.isEmpty ? "none" : app.settings.map(\.name).joined(separator: ", ")
+                reader.report(
+                    "the \(app.title) has no setting '\(argument.name.prefix(40))' (known: \(known))", at: node)
+                return argument
+            }
+            switch setting.values {
+            case .words(let words) where !words.contains(argument.value):
+                reader.report(
+                    "the setting '\(setting.name)' is '\(argument.value.prefix(40))'; expected "
+                        + words.joined(separator: " or "), at: node)
+            case .words: break
+            case .time:
+                do throws(Quantity.ParseError) {
+                    let milliseconds = try Quantity.time(argument.value).count / 1_000_000
+                    return Scenario.Argument(name: argument.name, value: "\(milliseconds)ms")
+                } catch {
+                    reader.report("the setting '\(setting.name)': \(error.message)", at: node)
+                }
+            }
+            return argument
         }
     }
 
@@ -139,12 +186,13 @@ extension ScenarioReader {
             }
             let client = client(device.fields["client"])
             if case .run = client { programNames.insert(device.name) }
-            if client == .expense { expenseNames.insert(device.name) }
+            if let app = client.app { apps[device.name] = app }
             scenario.devices.append(
                 Scenario.Device(
                     name: device.name, user: device.fields.text("user") ?? "",
                     startsSynced: device.fields.choice("starts") != "empty", client: client,
-                    network: networks[device.name] ?? [], restartsAfter: device.fields.time("restarts"),
+                    settings: settings(device.fields["settings"], of: client), network: networks[device.name] ?? [],
+                    restartsAfter: device.fields.time("restarts"),
                     isRestored: device.fields.boolean("restored") ?? true, location: location(device.key)))
         }
         return true
@@ -153,10 +201,10 @@ extension ScenarioReader {
     private func client(_ node: Node?) -> Scenario.Device.Client {
         guard let node else { return .reference }
         guard node.mapping != nil else {
-            switch oneOf(node, ["reference", "legacy", "expense"]) {
-            case "legacy": return .legacy
-            case "expense": return .expense
-            default: return .reference
+            switch oneOf(node, ScenarioFormat.clients) {
+            case "legacy"?: return .legacy
+            case let name?: return Scenario.App(rawValue: name).map { .app($0) } ?? .reference
+            case nil: return .reference
             }
         }
         guard let fields = fields(node, "client") else { return .reference }

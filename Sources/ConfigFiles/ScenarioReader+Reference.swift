@@ -6,7 +6,7 @@ extension ScenarioReader {
     /// Returns whether the client of a device has a call; reports an unknown one, and wrong arguments.
     func isCall(_ name: String, _ node: Node, _ arguments: Node?, of device: String) -> Bool {
         if programNames.contains(device) { return true }
-        if expenseNames.contains(device) { return isExpenseCall(name, node, arguments) }
+        if let app = apps[device] { return isCall(name, node, arguments, of: app.vocabulary) }
         let known = ReferenceClient.Call.allCases.map(\.rawValue)
         guard known.contains(name) else {
             reader.report(
@@ -30,19 +30,18 @@ extension ScenarioReader {
 
     /// Returns whether the client of a device has an action; reports one that it does not have.
     func isAction(_ name: String, _ node: Node, of actor: String) -> Bool {
-        guard expenseNames.contains(actor), !ExpenseClient.actions.contains(name) else { return true }
+        guard let app = apps[actor]?.vocabulary, !app.actions.contains(name) else { return true }
         reader.report(
-            "the expense app has no action '\(name)' (known: \(ExpenseClient.actions.joined(separator: ", ")))",
-            at: node)
+            "the \(app.title) has no action '\(name)' (known: \(app.actions.joined(separator: ", ")))", at: node)
         return false
     }
 
-    /// Returns whether the expense app has a call with these arguments; reports what it does not have.
-    private func isExpenseCall(_ name: String, _ node: Node, _ arguments: Node?) -> Bool {
-        let known = ExpenseClient.Call.allCases.map(\.rawValue)
-        guard let call = ExpenseClient.Call(rawValue: name) else {
+    /// Returns whether an app has a call with these arguments; reports what it does not have.
+    private func isCall(_ name: String, _ node: Node, _ arguments: Node?, of app: AppVocabulary) -> Bool {
+        let known = app.calls.map(\.name)
+        guard let call = app.call(name) else {
             reader.report(
-                "the expense app has no call '\(name.prefix(40))'\(NearestName.hint(name, in: known)) (known: "
+                "the \(app.title) has no call '\(name.prefix(40))'\(NearestName.hint(name, in: known)) (known: "
                     + "\(known.joined(separator: ", ")))", at: node)
             return false
         }
@@ -55,7 +54,7 @@ extension ScenarioReader {
                 return false
             }
             given.insert(argument)
-            if argument == "note", knownRow(value) == nil { return false }
+            if argument == AppVocabulary.recordArgument, knownRow(value) == nil { return false }
         }
         guard call.needsArguments ? given.count == call.arguments.count : true else {
             reader.report("'\(name)' needs its record, such as 'with: { note: e1 }'", at: arguments ?? node)
@@ -79,10 +78,10 @@ extension ScenarioReader {
     func checkValue(_ value: String, of key: StateCondition.Check.Key, _ node: Node, on device: String) {
         let isProgram = device == Scenario.anyDevice ? !programNames.isEmpty : programNames.contains(device)
         if isProgram { return }
-        let isExpense = device == Scenario.anyDevice ? !expenseNames.isEmpty : expenseNames.contains(device)
-        if isExpense { return checkExpenseValue(value, of: key, node) }
+        if let app = apps[device] { return checkValue(value, of: key, node, app.vocabulary) }
+        if device == Scenario.anyDevice, !apps.isEmpty { return }
         if [.error, .marker, .field].contains(key) {
-            return reader.report("the reference client has no '\(key.rawValue)'; a client 'expense' has", at: node)
+            return reader.report("the reference client has no '\(key.rawValue)'; an app has", at: node)
         }
         guard let known = ReferenceClient.values(of: key, rows: rows), !known.contains(value) else { return }
         let shown = key == .screen ? ReferenceClient.screens + ["a note"] : known
@@ -91,12 +90,35 @@ extension ScenarioReader {
                 + "(known: \(shown.joined(separator: ", ")))", at: node)
     }
 
-    /// Reports a value that the expense app never shows.
-    private func checkExpenseValue(_ value: String, of key: StateCondition.Check.Key, _ node: Node) {
-        guard let known = ExpenseClient.values(of: key, rows: rows), !known.contains(value) else { return }
-        let shown = key == .screen ? ExpenseClient.screens + ["a report"] : known
+    /// Reports a value that an app never shows.
+    private func checkValue(
+        _ value: String, of key: StateCondition.Check.Key, _ node: Node, _ app: AppVocabulary
+    ) {
+        guard let known = app.values(of: key, rows: rows), !known.contains(value) else { return }
+        let shown = key == .screen ? app.screens + (app.recordScreen.map { [$0] } ?? []) : known
         reader.report(
-            "the expense app has no \(key.rawValue) '\(value.prefix(40))'\(NearestName.hint(value, in: known)) "
+            "the \(app.title) has no \(key.rawValue) '\(value.prefix(40))'\(NearestName.hint(value, in: known)) "
                 + "(known: \(shown.joined(separator: ", ")))", at: node)
+    }
+
+    /// Reports what a scenario with apps cannot have, and records without an app.
+    func checkApps(_ fields: ScenarioFields, _ scenario: Scenario) {
+        guard !scenario.apps.isEmpty else {
+            guard !scenario.records.isEmpty else { return }
+            return reader.report(
+                "'records' are those of an app; no device has a client such as 'client: expense'",
+                at: fields["server"]?.mapping?["records"] ?? fields["server"])
+        }
+        if scenario.server != .builtIn {
+            reader.report("an app needs the built-in server", at: fields["server"])
+        } else if let node = fields["explore"] ?? fields["workload"] {
+            reader.report("the actions that are drawn are those of notes; an app has others", at: node)
+        }
+        for record in scenario.records {
+            guard let app = record.app, !scenario.apps.contains(app) else { continue }
+            reader.report(
+                "'\(record.row.prefix(40))' is a record of the \(app.vocabulary.title); no device has "
+                    + "'client: \(app.rawValue)'", at: fields["server"]?.mapping?["records"])
+        }
     }
 }

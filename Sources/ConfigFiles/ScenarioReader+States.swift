@@ -81,7 +81,7 @@ extension ScenarioReader {
         case .pending, .present, .strike: text = boolean(value).map { $0 ? "true" : "false" }
         case .outbox: text = integer(value, 0...ScenarioFormat.numberMax).map(String.init)
         case .opacity: text = fraction(value)
-        case .marker: text = oneOf(value, ExpenseClient.markers)
+        case .marker: text = oneOf(value, AppVocabulary.markers)
         case .text, .title, .keeps, .screen, .control, .dialog, .toast, .error, .field: text = self.text(value)
         }
         if let text { checkValue(text, of: key, value, on: device) }

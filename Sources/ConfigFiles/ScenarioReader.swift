@@ -10,8 +10,8 @@ final class ScenarioReader {
     var writerNames: [String] = []
     /// The devices whose clients are programs, which take every act and may show any value.
     var programNames: Set<String> = []
-    /// The devices whose client is the expense app.
-    var expenseNames: Set<String> = []
+    /// The devices whose client is an app.
+    var apps: [String: Scenario.App] = [:]
     var rows: Set<String> = []
     var marks: Set<String> = []
     /// The names of the links of all networks.
@@ -56,17 +56,7 @@ final class ScenarioReader {
         readPolicy(fields["policy"], &scenario)
         readWriters(fields["writers"], &scenario)
         guard readDevices(fields["devices"], network: fields["network"], &scenario) else { return nil }
-        if !scenario.hasExpenseClient {
-            if !scenario.records.isEmpty {
-                reader.report(
-                    "'records' are those of the expense app; no device has 'client: expense'",
-                    at: fields["server"]?.mapping?["records"] ?? fields["server"])
-            }
-        } else if scenario.server != .builtIn {
-            reader.report("the expense app needs the built-in server", at: fields["server"])
-        } else if let node = fields["explore"] ?? fields["workload"] {
-            reader.report("the actions that are drawn are those of notes; the expense app has others", at: node)
-        }
+        checkApps(fields, scenario)
         collectNames(fields["steps"])
         scenario.faults = fields.list("faults").compactMap(fault)
         scenario.steps = fields.list("steps").compactMap(step)

@@ -135,10 +135,11 @@ public enum ScenarioWriter {
         }
         if !scenario.records.isEmpty {
             let records = scenario.records.map { record in
-                var values = [entry("kind", .word(record.kind.rawValue))]
+                var values = [entry("kind", .word(record.kind))]
                 if let parent = record.parent { values.append(entry("in", .word(parent))) }
                 values += content(title: record.title, text: record.text)
                 if record.isApproved { values.append(entry("approved", .word("true"))) }
+                if !record.fields.isEmpty { values.append(entry("with", texts(record.fields))) }
                 return entry(record.row, braces(values))
             }
             entries.append(entry("records", .mapping(records, isFlow: false)))
@@ -182,13 +183,18 @@ public enum ScenarioWriter {
         switch device.client {
         case .reference: break
         case .legacy: entries.append(entry("client", .word("legacy")))
-        case .expense: entries.append(entry("client", .word("expense")))
+        case .app(let app): entries.append(entry("client", .word(app.rawValue)))
         case .run(let program, let adapter):
             var values = [entry("run", brackets(program.arguments.map { .text($0) }))]
             if adapter != .lines { values.append(entry("adapter", .word(adapter.rawValue))) }
             entries.append(entry("client", braces(values)))
         }
+        if !device.settings.isEmpty { entries.append(entry("settings", texts(device.settings))) }
         return braces(entries)
+    }
+
+    private static func texts(_ arguments: [Scenario.Argument]) -> YAMLTree {
+        braces(arguments.map { entry($0.name, $0.value) })
     }
 
     // MARK: Networks

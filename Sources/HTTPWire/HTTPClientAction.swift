@@ -8,6 +8,8 @@ public enum HTTPClientAction: Sendable {
     case write(HTTPConnectionID, ByteBuffer)
     /// Close the connection, with a RST if abortive. No further action refers to it.
     case close(HTTPConnectionID, isAbortive: Bool)
+    /// Report a piece of the body of a final response, to a request that streams.
+    case piece(HTTPExchangeID, HTTPResponseHead, ByteBuffer)
     /// Report the result of an exchange.
     case finished(HTTPExchangeID, Result<HTTPClientResponse, HTTPClientError>)
 }

@@ -8,6 +8,8 @@ struct HTTPClientExchange: Sendable {
     /// Whether the request allows the connection to be used again.
     let keepsAlive: Bool
     let pool: Int
+    /// Whether the body of the response is reported in pieces.
+    let isStreamed: Bool
     /// The end of the total time of a small exchange.
     let limit: Instant
     var writer: HTTPRequestWriter
@@ -17,6 +19,8 @@ struct HTTPClientExchange: Sendable {
     var interimCount = 0
     var head: HTTPResponseHead?
     var body: [UInt8] = []
+    /// The number of bytes of the body that have arrived.
+    var bodyCount = 0
     var trailers = HTTPFields()
     /// The bytes at the start of the response that have been compared with ``responsePrefix``.
     private var comparedCount = 0
@@ -24,13 +28,14 @@ struct HTTPClientExchange: Sendable {
     /// The first bytes of each HTTP/1.1 response.
     private static let responsePrefix = Array("HTTP/".utf8)
 
-    init(_ head: HTTPRequestHead, body: [UInt8], pool: Int, limit: Instant) {
+    init(_ head: HTTPRequestHead, body: [UInt8], isStreamed: Bool, pool: Int, limit: Instant) {
         var bytes = ByteBuffer()
         head.write(into: &bytes)
         writer = HTTPRequestWriter(head: bytes, body: body)
         method = head.method
         keepsAlive = head.keepsAlive
         self.pool = pool
+        self.isStreamed = isStreamed
         self.limit = limit
     }
 

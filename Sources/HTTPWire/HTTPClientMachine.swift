@@ -125,7 +125,8 @@ public struct HTTPClientMachine: Sendable {
             actions.append(.finished(id, .failure(HTTPClientError(.tooManyWaiting, .notSent))))
             return id
         }
-        let exchange = HTTPClientExchange(head, body: request.body, pool: pool, limit: now + timeouts.exchange)
+        let exchange = HTTPClientExchange(
+            head, body: request.body, isStreamed: request.isStreamed, pool: pool, limit: now + timeouts.exchange)
         pools[pool, default: Pool()].waiting.append(
             Waiting(id: id, limit: exchange.isLarge(timeouts) ? .never : exchange.limit))
         exchanges[id] = exchange
@@ -285,10 +286,15 @@ public struct HTTPClientMachine: Sendable {
                         exchanges[exchange]?.transfer?.progress.recordLength(count, at: now)
                     }
                 case .body(let bytes, _):
-                    guard bytes.readableBytes <= bodyMax - (exchanges[exchange]?.body.count ?? 0) else {
+                    guard bytes.readableBytes <= bodyMax - (exchanges[exchange]?.bodyCount ?? 0) else {
                         return fail(exchange, .bodyTooLarge, at: now)
                     }
-                    exchanges[exchange]?.body.append(contentsOf: bytes.readableBytesView)
+                    exchanges[exchange]?.bodyCount += bytes.readableBytes
+                    if exchanges[exchange]?.isStreamed == true, let head = exchanges[exchange]?.head {
+                        actions.append(.piece(exchange, head, bytes))
+                    } else {
+                        exchanges[exchange]?.body.append(contentsOf: bytes.readableBytesView)
+                    }
                 case .trailers(let trailers, _): exchanges[exchange]?.trailers = trailers
                 case .end: return succeed(id, exchange, hasEnded: hasEnded, at: now)
                 case .opaque: return fail(exchange, .malformed(.unexpectedResponse), at: now)

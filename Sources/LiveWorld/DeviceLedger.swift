@@ -1,8 +1,8 @@
+internal import ClientApp
 internal import Determinism
 internal import HTTPWire
 internal import Impairment
 internal import NotesContract
-internal import PatternEngine
 internal import ScenarioModel
 internal import ScenarioWorld
 internal import SyncClient
@@ -33,8 +33,8 @@ struct DeviceLedger {
     /// The number in the run of each exchange of the link, and the attempt of its connection.
     private var exchanges: [ExchangeID: (number: Int, attempt: Int?)] = [:]
     private var view = DeviceView()
-    /// The view of the expense app.
-    private var expenseView = ExpenseView()
+    /// The view of an app.
+    private var app = AppHistory()
 
     init(_ name: String) { self.name = name }
 
@@ -46,17 +46,17 @@ struct DeviceLedger {
         attempts = [:]
         view.version = version
         view.removeAll()
-        expenseView.removeAll()
+        app.removeAll()
         return process
     }
 
-    /// Records a view of the expense app.
+    /// Records a view of an app.
     mutating func viewChanged(
-        _ shown: PatternView, process: Int, _ recorder: inout HistoryRecorder
+        _ shown: AppView, process: Int, _ recorder: inout HistoryRecorder
     ) -> [History.Event] {
         guard process == self.process else { return [] }
-        let belief = expenseView.apply(shown, of: name)
-        return [belief, expenseView.event(of: name, &recorder)].compactMap { $0 }
+        let belief = app.apply(shown, of: name)
+        return [belief, app.event(of: name, &recorder)].compactMap { $0 }
     }
 
     /// Returns the events of the view as it is.

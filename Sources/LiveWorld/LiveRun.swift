@@ -75,10 +75,9 @@ public enum LiveRun {
             for device in scenario.devices {
                 if device.runsProgram {
                     devices.append(try await ForeignClient(device, in: world, folder, server: server))
-                } else if device.client == .expense {
+                } else if let app = device.client.app {
                     devices.append(
-                        try await ExpenseDriver(
-                            device, in: world, mutants: mutants.ofPatterns, folder, server: server))
+                        try await AppDriver(app, device, in: world, mutants: mutants, folder, server: server))
                 } else {
                     devices.append(
                         try await DeviceDriver(

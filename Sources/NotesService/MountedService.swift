@@ -1,11 +1,12 @@
 public import HTTPTypes
+internal import Synchronization
 
 /// Another service of the same server, under a path of its own. The notes service authenticates its users.
 public struct MountedService: Sendable {
     /// Returns whether a path is one of the service.
     let serves: @Sendable (_ path: String) -> Bool
     /// Returns the response to a request of a user; `nil` for an unauthenticated one.
-    let respond: @Sendable (HTTPRequest, _ user: String?, _ body: [UInt8]) -> (head: HTTPResponse, body: String)
+    let respond: @Sendable (HTTPRequest, _ user: String?, _ body: [UInt8]) -> (head: HTTPResponse, body: [UInt8])
 
     /// Creates a service.
     ///
@@ -15,7 +16,7 @@ public struct MountedService: Sendable {
     public init(
         serves: @escaping @Sendable (_ path: String) -> Bool,
         respond:
-            @escaping @Sendable (HTTPRequest, _ user: String?, _ body: [UInt8]) -> (head: HTTPResponse, body: String)
+            @escaping @Sendable (HTTPRequest, _ user: String?, _ body: [UInt8]) -> (head: HTTPResponse, body: [UInt8])
     ) {
         self.serves = serves
         self.respond = respond
@@ -31,10 +32,26 @@ extension NotesService {
         case .user(let name, _)?: user = name
         case .session?, .anonymous?, .rejected?, nil: break
         }
-        let (head, text) = mounted.respond(http, user, body)
-        var response = Response(head.status, .text(text))
+        let (head, content) = mounted.respond(http, user, body)
+        var response = Response(head.status, Self.body(content))
         response.head = head
         response.isAuthenticated = user != nil
         return response
+    }
+
+    /// The longest part of a binary body.
+    private static let partBytesMax = 64 << 10
+
+    private static func body(_ content: [UInt8]) -> Body {
+        if let text = String(validating: content, as: UTF8.self) { return .text(text) }
+        let rest = Mutex(content[...])
+        return .bytes(
+            Bytes(length: content.count) {
+                rest.withLock { rest in
+                    let part = rest.prefix(partBytesMax)
+                    rest = rest.dropFirst(part.count)
+                    return part.isEmpty ? nil : Array(part)
+                }
+            })
     }
 }

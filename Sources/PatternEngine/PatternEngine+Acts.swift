@@ -1,3 +1,4 @@
+public import ClientApp
 public import Determinism
 
 /// Acts of the user.

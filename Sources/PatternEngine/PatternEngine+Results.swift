@@ -1,3 +1,4 @@
+internal import ClientApp
 public import Determinism
 internal import JSON
 

@@ -1,16 +1,18 @@
+public import ClientApp
+
 /// What is shown.
 extension PatternEngine {
     /// The view: confirmed records with the optimistic data of the queue, and the visible screen.
-    public var view: PatternView {
+    public var view: AppView {
         let items = items
         let marked = markedRecords(items)
         let rows = items.filter { !$0.look.isHidden }.map { item in
-            PatternView.Row(
+            AppView.Row(
                 key: item.key, fields: item.fields, isPending: item.look.isGrey && item.error == nil,
                 isGrey: item.look.isGrey, isStruck: item.look.isStruck, isDeleted: item.pending == .delete,
                 error: item.error, hasMarker: marked.contains(item.key))
         }
-        return PatternView(
+        return AppView(
             rows: rows, outbox: writes.count, screen: visibleScreen(hasErrors: items.contains { $0.error != nil }),
             connectivity: reachability.text)
     }
@@ -73,13 +75,13 @@ extension PatternEngine {
 
     // MARK: The screen
 
-    private func visibleScreen(hasErrors: Bool) -> PatternView.Screen {
+    private func visibleScreen(hasErrors: Bool) -> AppView.Screen {
         let hasMarker = hasErrors && !mutants.contains(.errorPathMissing)
         func screen(
             _ name: String, record: RecordKey? = nil, _ controls: [String], dialog: String? = nil, error: String? = nil,
             fields: RecordFields = [:]
-        ) -> PatternView.Screen {
-            PatternView.Screen(
+        ) -> AppView.Screen {
+            AppView.Screen(
                 name: name, record: record, controls: controls, dialog: dialog, toast: toast?.text, error: error,
                 hasMarker: hasMarker, fields: fields)
         }

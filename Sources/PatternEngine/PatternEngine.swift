@@ -1,11 +1,12 @@
 //  PatternEngine: the decisions of a client whose user interface follows offline patterns.
 //
 //  Owns: the flow chart that assigns a pattern to an operation, the policies of an app (`AppModel`), the write queue and
-//  the resolution of conflicts in it, drafts of forms, blocking pages, the belief about connectivity, the looks of records,
-//  and, in `PatternMachine`, the HTTP connections.
+//  the resolution of conflicts in it, drafts of forms, blocking pages, the looks of records.
 //
-//  Does not own: sockets, files and clocks (drivers), the server (ExpenseService), the notes client (SyncEngine).
+//  Does not own: connections and the belief about connectivity (ClientApp), sockets, files and clocks (drivers), the server
+//  (ExpenseService), the notes client (SyncEngine).
 
+public import ClientApp
 public import Determinism
 internal import JSON
 
@@ -219,7 +220,7 @@ public struct PatternEngine: Sendable {
     public mutating func commitFailed(at now: Instant) { commitAt = now + Self.commitRetry }
 
     /// Whether the result of a commit is awaited, or a change has not been committed.
-    var isCommitPending: Bool { committing != nil || !uncommitted.isEmpty }
+    public var isCommitPending: Bool { committing != nil || !uncommitted.isEmpty }
 
     // MARK: Sending
 

@@ -1,5 +1,4 @@
-internal import HTTPTypes
-internal import HTTPWire
+internal import ClientApp
 public import JSON
 
 /// A request of the engine.
@@ -41,18 +40,10 @@ public struct PatternRequest: Sendable {
         }
     }
 
-    /// Returns the request with the header fields.
-    func encoded(authorization: String?) -> HTTPClientRequest {
-        var fields: [(name: String, value: String)] = []
-        if let authorization { fields.append((name: "Authorization", value: authorization)) }
-        fields.append((name: "Accept", value: "application/json"))
-        if let operation { fields.append((name: "Idempotency-Key", value: "\"\(operation)\"")) }
-        var bytes: [UInt8] = []
-        if let body {
-            fields.append((name: "Content-Type", value: "application/json"))
-            bytes = Array(body.json.utf8)
-        }
-        return HTTPClientRequest(method: method, target: target, fields: fields, body: bytes)
+    /// The request of the app.
+    var encoded: AppRequest {
+        AppRequest(
+            number: number, method: method, target: target, operation: operation, json: body, pool: pool)
     }
 }
 
@@ -65,28 +56,10 @@ public struct PatternResponse: Sendable {
     /// The delay that the server asks for in whole seconds (RFC 9110, 10.2.3).
     public let retryAfterSeconds: Int?
 
-    /// The longest delay that is respected.
-    static let retryAfterSecondsMax = 86_400
-
     /// Creates a response.
     public init(status: Int, body: JSONValue, retryAfterSeconds: Int? = nil) {
         self.status = status
         self.body = body
         self.retryAfterSeconds = retryAfterSeconds
-    }
-
-    /// Creates a response from one over HTTP; `nil` if it is not one of the service.
-    ///
-    /// - Parameter markerField: The header field with the value `1` that each response of the service has.
-    init?(_ response: HTTPClientResponse, markerField: String) {
-        func value(of name: String) -> String? {
-            response.head.fieldLines.first { $0.name.lowercased() == name.lowercased() }?.value
-        }
-        guard value(of: markerField) == "1", let body = JSONText.parse(response.body) else { return nil }
-        status = response.head.status
-        self.body = body
-        retryAfterSeconds = value(of: "Retry-After").flatMap { Int($0) }.map {
-            max(0, min(Self.retryAfterSecondsMax, $0))
-        }
     }
 }

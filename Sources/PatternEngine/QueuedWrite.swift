@@ -1,3 +1,5 @@
+public import ClientApp
+
 /// The change of a record that a queued write makes.
 public enum PendingAction: String, CaseIterable, Hashable, Sendable { case add, update, delete }
 

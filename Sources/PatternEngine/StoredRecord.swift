@@ -1,3 +1,5 @@
+public import ClientApp
+
 /// A record as the client stores it.
 public struct StoredRecord: Hashable, Sendable {
     /// The change that the server has rejected for good, and that the user has not dismissed.

@@ -10,13 +10,16 @@ extension Scenario {
             case reference
             /// A client with the defects of its time.
             case legacy
-            /// Slowlane's expense app, client X.
-            case expense
+            /// An app of Slowlane's with offline patterns.
+            case app(App)
             /// A program.
             case run(Program, adapter: Adapter)
 
             /// Whether it is a program.
             var isProgram: Bool { if case .run = self { true } else { false } }
+
+            /// The app; `nil` for another client.
+            public var app: App? { if case .app(let app) = self { app } else { nil } }
 
             /// Whether it is a program that acts on its own.
             var actsOnItsOwn: Bool { if case .run(_, adapter: .none) = self { true } else { false } }
@@ -38,6 +41,8 @@ extension Scenario {
         public let startsSynced: Bool
         /// The client.
         public let client: Client
+        /// The settings of an app.
+        public let settings: [Argument]
         /// Its network conditions over time.
         public let network: [NetworkEntry]
         /// The time after which a client that was killed starts again; `nil` if a step or the heal phase starts it.
@@ -50,7 +55,8 @@ extension Scenario {
 
         /// Creates a device.
         public init(
-            name: String, user: String, startsSynced: Bool, client: Client = .reference, network: [NetworkEntry],
+            name: String, user: String, startsSynced: Bool, client: Client = .reference, settings: [Argument] = [],
+            network: [NetworkEntry],
             restartsAfter: Nanoseconds? = nil, isRestored: Bool = true,
             location: SourceLocation = SourceLocation(file: "")
         ) {
@@ -58,6 +64,7 @@ extension Scenario {
             self.user = user
             self.startsSynced = startsSynced
             self.client = client
+            self.settings = settings
             self.network = network
             self.restartsAfter = restartsAfter
             self.isRestored = isRestored

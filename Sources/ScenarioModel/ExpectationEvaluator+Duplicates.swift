@@ -52,9 +52,9 @@ extension ExpectationEvaluator {
 
     /// Returns whether a POST of an actor for a note without a name creates a note that no action has created: those of a
     /// device do, because its actions name the notes that they create, unless it sends requests of its own, its client is
-    /// a program, or it is the expense app, whose forms create records without names.
+    /// a program, or it is an app, whose forms create records without names.
     private static func isCreation(of actor: String, _ scenario: Scenario) -> Bool {
-        scenario.devices.contains { $0.name == actor && !$0.client.isProgram && $0.client != .expense }
+        scenario.devices.contains { $0.name == actor && !$0.client.isProgram && $0.client.app == nil }
             && !scenario.steps.contains { step in
                 if case (actor, .send)? = step.action { true } else { false }
             }

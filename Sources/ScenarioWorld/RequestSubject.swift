@@ -1,21 +1,19 @@
-internal import ExpenseService
 public import HTTPWire
 internal import JSON
 internal import NotesContract
 
-/// The note, or the record of the expense app, that a request concerns.
+/// The note, or the record of an app, that a request concerns.
 public enum RequestSubject {
     /// Returns the identifier of the note: from the path, or from the body of a creation.
     ///
     /// - Parameter body: The body, or the first bytes of a long one.
     public static func record(_ head: HTTPRequestHead, _ body: [UInt8]) -> [UInt8]? {
         let path = head.target.utf8.prefix { $0 != UInt8(ascii: "?") }
-        let records = "\(ExpenseService.basePath)/records/".utf8
-        if path.starts(with: records) { return decoded(Array(path.dropFirst(records.count))) }
+        if let segment = AppServices.recordSegment(ofPath: path) { return decoded(segment) }
         let prefix = NotesHTTP.notesPath.utf8
         guard path.starts(with: prefix) else { return nil }
         let uuid = path.dropFirst(prefix.count).prefix { $0 != UInt8(ascii: "/") }
-        if !uuid.isEmpty { return decoded(Array(uuid)) }
+        if !uuid.isEmpty { return decoded(Array(uuid)[...]) }
         guard head.method == "POST" else { return nil }
         if case .text(let uuid)? = NoteFields(json: body)?.uuid { return Array(uuid.utf8) }
         // The sample of a long body ends before the end of the JSON.
@@ -26,9 +24,9 @@ public enum RequestSubject {
     }
 
     /// Returns a path segment without percent encoding.
-    private static func decoded(_ segment: [UInt8]) -> [UInt8] {
+    private static func decoded(_ segment: ArraySlice<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
-        var rest = segment[...]
+        var rest = segment
         while let byte = rest.popFirst() {
             if byte == UInt8(ascii: "%"), rest.count >= 2,
                 let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)

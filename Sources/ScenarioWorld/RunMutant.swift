@@ -3,7 +3,7 @@ public import PatternEngine
 public import ScenarioModel
 public import SyncEngine
 
-/// A mutant of a run: a deliberate defect of the reference clients, of the notes server, or of the expense app.
+/// A mutant of a run: a deliberate defect of the reference clients, of the notes server, or of an app.
 public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible {
     /// A defect of the clients.
     case client(Mutant)
@@ -26,6 +26,14 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
     }
 
     public var description: String { name }
+
+    /// The app that has the defect; `nil` for another part.
+    public var app: Scenario.App? {
+        switch self {
+        case .client, .server: nil
+        case .pattern: .expense
+        }
+    }
 
     /// Returns the mutant with a name; `nil` if there is none.
     public init?(named name: String) {

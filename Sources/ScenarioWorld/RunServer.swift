@@ -1,5 +1,5 @@
 internal import Determinism
-internal import ExpenseService
+internal import Foundation
 internal import NotesContract
 public import NotesService
 public import ScenarioModel
@@ -32,8 +32,8 @@ public struct RunServer: Sendable {
     public let service: NotesService
     /// The names of the notes at the start, and their identifiers.
     public let names: [(row: String, uuid: String)]
-    /// The service of the expense app; `nil` without one.
-    private let expenses: ExpenseService?
+    /// The services of apps.
+    private let apps: AppServices
     private let store: NotesStore
     private let users: [String]
     private let hasTokens: Bool
@@ -85,7 +85,7 @@ public struct RunServer: Sendable {
         } catch {
             throw SetupError("\(scenario.name): cannot create the server's notes: \(error)")
         }
-        (expenses, names) = try Self.expenseService(scenario, users, names, notes)
+        apps = try AppServices(scenario, users: users, names: &names, ids: notes)
         self.names = names
         var limits = NotesService.Limits()
         if let life = scenario.tokenLife { limits.accessSeconds = max(1, Int(life.count / 1_000_000_000)) }
@@ -94,7 +94,7 @@ public struct RunServer: Sendable {
             // Clients renew a token after 401, not after 403 (RFC 6750, 3.1).
             unauthenticatedStatus: scenario.tokenLife == nil ? nil : 401, limits: limits, now: now,
             monotonicNow: monotonicNow, makeUUID: { ids.uuid() }, mutants: mutants,
-            mounted: expenses.map(Self.mount))
+            mounted: apps.mounted(now: now ?? { Int(Date().timeIntervalSince1970 * 1000) }))
         hasTokens = scenario.tokenLife != nil
     }
 
@@ -113,12 +113,11 @@ public struct RunServer: Sendable {
     public func rows(_ recorder: HistoryRecorder) throws(NotesStoreError) -> [History.ServerRow] {
         var rows: [History.ServerRow] = []
         for user in users {
-            for record in expenses?.records(of: user) ?? [] {
-                let shown = ExpenseView.texts { record.text($0) }
+            for record in apps.records(of: user) {
                 rows.append(
                     History.ServerRow(
                         user: user, name: recorder.name(of: Array(record.key.utf8)), revision: record.revision,
-                        title: shown.title, text: shown.text))
+                        title: record.title, text: record.text))
             }
             for note in try store.notes(of: user) {
                 rows.append(
@@ -128,40 +127,5 @@ public struct RunServer: Sendable {
             }
         }
         return rows
-    }
-
-    // MARK: The expense service
-
-    /// Returns the service of the expense app with the records of the scenario; `nil` without such a client.
-    private static func expenseService(
-        _ scenario: Scenario, _ users: [String], _ names: [(row: String, uuid: String)], _ ids: RandomIdentifiers
-    ) throws(SetupError) -> (ExpenseService?, [(row: String, uuid: String)]) {
-        guard scenario.hasExpenseClient else { return (nil, names) }
-        let service = ExpenseService()
-        var names = names
-        var keys: [String: String] = [:]
-        for record in scenario.records {
-            let key = ids.uuid()
-            keys[record.row] = key
-            names.append((record.row, key))
-            var fields = record.title.map { [(name: "title", value: $0)] } ?? []
-            if let text = record.text { fields.append((name: "amount", value: text)) }
-            if record.isApproved { fields.append((name: "state", value: "approved")) }
-            guard let kind = ExpenseRecord.Kind(rawValue: record.kind.rawValue) else { continue }
-            let parent = record.parent.flatMap { keys[$0] }
-            for user in users {
-                guard service.seed(ExpenseRecord(key: key, kind: kind, parent: parent, fields: fields), owner: user)
-                else { throw SetupError("\(scenario.name): the record '\(record.row)' has no report") }
-            }
-        }
-        return (service, names)
-    }
-
-    /// Returns the service as a part of the notes server.
-    private static func mount(_ service: ExpenseService) -> MountedService {
-        MountedService(serves: { ExpenseService.serves(path: $0) }) { request, user, body in
-            let response = service.respond(to: request, user: user, body: body)
-            return (response.head, response.body)
-        }
     }
 }

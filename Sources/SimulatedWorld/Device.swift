@@ -3,7 +3,6 @@ internal import HTTPWire
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
-internal import PatternEngine
 internal import ScenarioModel
 internal import ScenarioWorld
 internal import SyncEngine
@@ -28,8 +27,8 @@ final class Device {
 
     // The client.
     var machine: SyncMachine?
-    /// The expense app in place of the notes client; `nil` on other devices.
-    var expense: ExpenseApp?
+    /// The app in place of the notes client; `nil` on other devices.
+    var app: DeviceApp?
     /// Whether there is a machine. To compare the optional with `nil` would copy the machine.
     private(set) var isRunning = false
     /// The number of processes that were started.
@@ -84,7 +83,7 @@ final class Device {
         link = Self.makeLink(name, world)
         version = ClientVersion(rawValue: world.scenario.initialVersion(of: name)) ?? .current
         store = MemoryStore(version: version)
-        if device.client == .expense { expense = ExpenseApp() }
+        app = DeviceApp(device)
     }
 
     private static func makeLink(_ name: String, _ world: World) -> SharedLink {
@@ -100,11 +99,10 @@ final class Device {
     func start() -> String? {
         isRestarting = false
         guard !isRunning else { return nil }
-        if expense != nil {
+        if app != nil {
             process += 1
             isRunning = true
-            startExpenseApp()
-            return nil
+            return startApp()
         }
         if let refusal = StoreVersions.refusal(of: version, store: store.version) { return refusal }
         process += 1
@@ -131,7 +129,7 @@ final class Device {
         isRestarting = false
         guard isRunning else { return }
         machine = nil
-        expense?.stop()
+        app?.stop()
         isRunning = false
         nextClientAction = nil
         process += 1
@@ -185,8 +183,8 @@ final class Device {
 
     private func input(_ input: ClientInput) {
         guard isRunning else { return }
-        if expense != nil {
-            expense!.machine!.process(input, at: world.now)
+        if app != nil {
+            app?.machine?.process(input, at: world.now)
         } else {
             machine!.process(input, at: world.now)
         }
@@ -195,12 +193,12 @@ final class Device {
 
     /// Returns a value of the notes client; `nil` if it does not run. In place, because a copy of the machine is expensive.
     func value<Value>(_ body: (inout SyncMachine) -> Value?) -> Value? {
-        isRunning && expense == nil ? body(&machine!) : nil
+        isRunning && app == nil ? body(&machine!) : nil
     }
 
     /// The time of the next input ``ClientInput/deadline``.
     private var machineDeadline: Instant? {
-        expense != nil ? expense?.machine?.nextDeadline : value { $0.nextDeadline }
+        app != nil ? app?.machine?.nextDeadline : value { $0.nextDeadline }
     }
 
     /// Processes the deadline of the client.
@@ -276,8 +274,8 @@ final class Device {
         interface = NetworkInterface(isUp: isUp, isMetered: kind == .cell)
         guard isRunning else { return }
         let interface = interface
-        if expense != nil {
-            expense!.machine!.interfaceChanged(isUp: isUp, at: world.now)
+        if app != nil {
+            appInterfaceChanged()
         } else {
             machine!.change(at: world.now) { engine, now in engine.interfaceChanged(interface, at: now) }
         }
@@ -365,7 +363,7 @@ final class Device {
                 actionCount += 1
                 switch action {
                 case .notes(let action): execute(action)
-                case .expense(let action): execute(action)
+                case .app(let action): execute(action)
                 }
             } else {
                 break
@@ -385,7 +383,7 @@ final class Device {
     private func takeLinkAction() -> SharedLink.TimedAction? { link.takeAction() }
 
     /// The next action of the client, if it has been taken from the machine and not been executed.
-    private var nextClientAction: AppAction?
+    private var nextClientAction: DeviceAction?
 
     private var hasAction: Bool {
         if nextClientAction == nil { nextClientAction = takeMachineAction() }
@@ -393,12 +391,12 @@ final class Device {
     }
 
     @inline(never)
-    private func takeMachineAction() -> AppAction? {
-        if expense != nil { return expense?.machine?.takeAction().map { .expense($0) } }
+    private func takeMachineAction() -> DeviceAction? {
+        if app != nil { return app?.machine?.takeAction().map { .app($0) } }
         return machine?.takeAction().map { .notes($0) }
     }
 
-    private func takeClientAction() -> AppAction? { nextClientAction.take() }
+    private func takeClientAction() -> DeviceAction? { nextClientAction.take() }
 
     @inline(never)
     private func execute(_ action: SyncMachine.Action) {
@@ -443,13 +441,13 @@ final class Device {
         // A state recorded now would be dropped, and would later count as unchanged.
         if world.isSettingUp { return }
         let event =
-            expense != nil ? expense?.view.event(of: name, &world.recorder) : view.event(of: name, &world.recorder)
+            app != nil ? app?.history.event(of: name, &world.recorder) : view.event(of: name, &world.recorder)
         if let event { world.record(event) }
     }
 
     /// Whether the client has nothing to send or fetch.
     var isSettled: Bool {
-        if expense != nil { return expense?.machine?.isSettled ?? false }
+        if app != nil { return app?.machine?.isSettled ?? false }
         return value { $0.isSettled } ?? false
     }
 

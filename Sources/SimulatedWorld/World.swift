@@ -2,7 +2,6 @@ internal import DequeModule
 internal import Determinism
 internal import LinkModel
 internal import NotesContract
-internal import PatternEngine
 internal import ScenarioModel
 internal import ScenarioWorld
 internal import SyncEngine
@@ -23,8 +22,8 @@ final class World {
     let seed: UInt64
     /// Deliberate defects of the reference clients.
     let mutants: Set<Mutant>
-    /// Deliberate defects of the expense app.
-    let patternMutants: Set<PatternMutant>
+    /// All deliberate defects.
+    let allMutants: [RunMutant]
     let kill: SimulatedRun.Kill?
     private(set) var now = Instant.start
     private(set) var eventCount = 0
@@ -52,7 +51,7 @@ final class World {
         self.scenario = scenario
         self.seed = seed
         self.mutants = mutants.ofClients
-        patternMutants = mutants.ofPatterns
+        allMutants = mutants
         self.kill = kill
         self.onEvent = onEvent
         self.onStep = onStep

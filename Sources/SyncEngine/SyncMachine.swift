@@ -172,6 +172,7 @@ public struct SyncMachine: ClientMachine {
                 case .connect(let id): actions.append(.connect(id))
                 case .write(let id, let bytes): actions.append(.write(id, bytes))
                 case .close(let id, let isAbortive): actions.append(.close(id, isAbortive: isAbortive))
+                case .piece: break
                 case .finished(let id, let result): finish(id, result, at: now)
                 }
             } else if let action = engine.takeAction() {

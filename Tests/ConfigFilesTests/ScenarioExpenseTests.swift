@@ -35,11 +35,11 @@ import Testing
             ),
             file: "s.yaml"
         ).scenario
-        #expect(scenario.devices.map(\.client) == [.expense] && scenario.hasExpenseClient)
+        #expect(scenario.devices.map(\.client) == [.app(.expense)] && scenario.apps == [.expense])
         #expect(
             scenario.records == [
-                .init(row: "r1", kind: .report, title: "Trip"),
-                .init(row: "e1", kind: .expense, parent: "r1", text: "12.00", isApproved: true),
+                .init(row: "r1", kind: "report", title: "Trip"),
+                .init(row: "e1", kind: "expense", parent: "r1", text: "12.00", isApproved: true),
             ])
     }
 
@@ -88,10 +88,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("{ e1: { kind: expense } }", "an expense needs its report"),
-        ("{ e1: { kind: expense, in: r1 }, r1: { kind: report } }", "a report comes before its expenses"),
+        ("{ e1: { kind: expense } }", "a record of the kind 'expense' needs its 'report'"),
+        ("{ e1: { kind: expense, in: r1 }, r1: { kind: report } }", "a record comes before those in it"),
         ("{ r1: { kind: report, approved: true } }", "only an expense has 'approved'"),
-        ("{ r1: { kind: report }, c1: { kind: chat, in: r1 } }", "only an expense has 'in'"),
+        ("{ r1: { kind: report }, c1: { kind: chat, in: r1 } }", "a record of the kind 'chat' has no 'in'"),
         ("{ r1: { kind: note } }", "'note': expected report, expense or chat"),
     ]) func mistakesInRecordsAreReported(_ records: String, _ message: String) {
         let found = Self.problems(Self.text(records: records))
@@ -100,7 +100,9 @@ import Testing
 
     @Test func recordsNeedTheExpenseAppAndTheReferenceClientHasNoMarkers() {
         #expect(
-            Self.problems(Self.text(client: "reference")).contains { $0.contains("no device has 'client: expense'") })
+            Self.problems(Self.text(client: "reference")).contains {
+                $0.contains("no device has a client such as 'client: expense'")
+            })
         let found = Self.problems(
             """
             scenario: 1
@@ -118,7 +120,7 @@ import Testing
         ).scenario
         let text = try ScenarioWriter.text(scenario)
         let again = try ScenarioFile(parsing: text, file: "t.yaml").scenario
-        #expect(again.records == scenario.records && again.devices.map(\.client) == [.expense])
+        #expect(again.records == scenario.records && again.devices.map(\.client) == [.app(.expense)])
         #expect(again.expectations.map(\.description) == scenario.expectations.map(\.description))
     }
 }

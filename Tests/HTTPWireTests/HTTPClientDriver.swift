@@ -27,10 +27,11 @@ final class HTTPClientDriver {
     @discardableResult
     func start(
         _ method: String = "GET", _ target: String = "/", body: [UInt8] = [], pool: Int = 0,
-        fields: [(name: String, value: String)] = []
+        fields: [(name: String, value: String)] = [], isStreamed: Bool = false
     ) -> HTTPExchangeID {
         let id = machine.start(
-            HTTPClientRequest(method: method, target: target, fields: fields, body: body), pool: pool, at: now)
+            HTTPClientRequest(method: method, target: target, fields: fields, body: body, isStreamed: isStreamed),
+            pool: pool, at: now)
         drain()
         return id
     }
@@ -47,6 +48,8 @@ final class HTTPClientDriver {
                 accepted[id.number, default: 0] += bytes.readableBytes
                 machine.written(bytes.readableBytes, on: id, at: now)
             case .close(let id, let isAbortive): log.append("close \(id.number)\(isAbortive ? "!" : "")")
+            case .piece(let id, let head, let bytes):
+                log.append("\(id.number): \(head.status) piece \(String(buffer: bytes))")
             case .finished(let id, .success(let response)):
                 responses[id.number] = response
                 log.append("\(id.number): \(response.head.status) \(String(decoding: response.body, as: UTF8.self))")

@@ -24,6 +24,27 @@ import Testing
         #expect(driver.log.last == "close 0", "an unused connection is kept for 15 s")
     }
 
+    @Test func theBodyOfAStreamedResponseArrivesInPieces() {
+        let driver = HTTPClientDriver(bodyMax: 8)
+        driver.start(isStreamed: true)
+        driver.up(0)
+        driver.bytes(0, "HTTP/1.1 206 OK\r\nContent-Length: 6\r\n\r\nab")
+        driver.bytes(0, "cd")
+        #expect(driver.log.suffix(2) == ["0: 206 piece ab", "0: 206 piece cd"], "before the body is complete")
+        driver.bytes(0, "ef")
+        #expect(driver.log.suffix(2) == ["0: 206 piece ef", "0: 206 "])
+
+        driver.start(isStreamed: true)
+        driver.bytes(0, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nab")
+        driver.closed(0, .reset)
+        #expect(driver.log.suffix(2).first == "1: 200 piece ab", "the pieces before a failure are not lost")
+
+        driver.start(isStreamed: true)
+        driver.up(1)
+        driver.bytes(1, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n5\r\nfghij\r\n0\r\n\r\n")
+        #expect(driver.errors[2]?.reason == .bodyTooLarge, "the limit holds for all pieces together")
+    }
+
     @Test func aFailedRequestIsNotSentAgain() {
         let driver = HTTPClientDriver()
         driver.start()

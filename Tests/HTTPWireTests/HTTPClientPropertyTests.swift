@@ -95,6 +95,7 @@ import Testing
                 case .close(let id, _):
                     let isOpen = open.removeValue(forKey: id.number) != nil
                     check(isOpen || id.number == lastClosedByPeer, "connection \(id.number) is closed twice")
+                case .piece: check(false, "no request streams")
                 case .finished(let id, let result): finish(id.number, result)
                 }
             }

@@ -1,3 +1,4 @@
+import ClientApp
 import Determinism
 import ExpenseService
 import HTTPTypes
@@ -22,7 +23,7 @@ struct PatternClient {
     var mutants: Set<PatternMutant> = []
     private var seed: UInt64
     /// The views after each commit, in which only what changed is recorded.
-    var views: [PatternView] = []
+    var views: [AppView] = []
     /// How often the deadline was not later than the time to which the engine has advanced: a driver would loop.
     var pastDeadlines = 0
 
@@ -137,7 +138,7 @@ struct PatternClient {
         }
     }
 
-    func row(_ key: String) -> PatternView.Row? { engine.view.rows.first { $0.key.text == key } }
+    func row(_ key: String) -> AppView.Row? { engine.view.rows.first { $0.key.text == key } }
 
     func record(_ key: String) -> ExpenseRecord? { service.records(of: "ada").first { $0.key == key } }
 }

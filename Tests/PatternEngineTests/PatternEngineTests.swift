@@ -1,3 +1,4 @@
+import ClientApp
 import Determinism
 import ExpenseService
 import JSON

@@ -1,3 +1,4 @@
+import ClientApp
 import PatternEngine
 import TestSupport
 import Testing

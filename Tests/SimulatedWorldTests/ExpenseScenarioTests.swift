@@ -38,10 +38,10 @@ import Testing
     }
 
     @Test func theFormatKnowsTheValuesOfTheApp() {
-        #expect(ExpenseClient.dialogs == ["none", PatternText.sending, PatternText.unknownResult])
-        #expect(ExpenseClient.toasts == ["none", PatternText.sent])
+        #expect(AppVocabulary.expense.dialogs == [PatternText.sending, PatternText.unknownResult])
+        #expect(AppVocabulary.expense.toasts == [PatternText.sent])
         let app = AppModel.expense
-        #expect(ExpenseClient.screens == ["list"] + app.forms.map(\.name) + app.pages.map(\.name))
-        #expect(ExpenseClient.Call.fill.arguments == app.forms.flatMap(\.fields))
+        #expect(AppVocabulary.expense.screens == ["list"] + app.forms.map(\.name) + app.pages.map(\.name))
+        #expect(AppVocabulary.expense.call("fill")?.arguments == app.forms.flatMap(\.fields))
     }
 }

@@ -33,9 +33,10 @@ enum Layers {
             targets: ["Determinism", "HTTPWire", "JSON", "NotesContract"],
             packages: ["DequeModule", "HeapModule", "NIOCore"]),
         .init(
-            name: "PatternEngine", layer: 0,
+            name: "ClientApp", layer: 0,
             targets: ["Determinism", "HTTPWire", "JSON"],
-            packages: ["DequeModule", "HTTPTypes", "NIOCore"]),
+            packages: ["DequeModule", "NIOCore"]),
+        .init(name: "PatternEngine", layer: 0, targets: ["Determinism", "JSON", "ClientApp"], packages: []),
         .init(name: "ScenarioModel", layer: 0, targets: ["Determinism", "LinkModel"], packages: []),
         .init(
             name: "Impairment", layer: 0,
@@ -72,7 +73,7 @@ enum Layers {
             targets: ["Determinism", "HTTPWire"],
             packages: ["HTTPTypes", "NIOCore", "NIOPosix"]),
         .init(name: "ClientSockets", layer: 1, targets: ["HTTPWire"], packages: ["NIOCore", "NIOPosix"]),
-        .init(name: "PatternStore", layer: 1, targets: ["JSON", "PatternEngine"], packages: ["GRDB"]),
+        .init(name: "AppStore", layer: 1, targets: ["ClientApp"], packages: ["GRDB"]),
         .init(
             name: "NotesServer", layer: 2,
             targets: ["HTTPWire", "NotesService", "HTTPServing"],
@@ -85,8 +86,8 @@ enum Layers {
             targets: ["Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ClientSockets", "SyncStore"],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
-            name: "PatternClient", layer: 2,
-            targets: ["Determinism", "HTTPWire", "PatternEngine", "ClientSockets", "PatternStore"],
+            name: "AppClient", layer: 2,
+            targets: ["Determinism", "HTTPWire", "ClientApp", "ClientSockets", "AppStore"],
             packages: ["NIOCore", "NIOPosix"]),
         .init(
             name: "ControlAPI", layer: 2,
@@ -98,14 +99,14 @@ enum Layers {
         .init(
             name: "ScenarioWorld", layer: 2,
             targets: [
-                "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "PatternEngine", "ScenarioModel",
-                "Impairment", "NotesService", "ExpenseService",
+                "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ClientApp", "PatternEngine",
+                "ScenarioModel", "Impairment", "NotesService", "ExpenseService",
             ],
-            packages: []),
+            packages: ["HTTPTypes"]),
         .init(
             name: "SimulatedWorld", layer: 2,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "NotesContract", "SyncEngine", "PatternEngine",
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "NotesContract", "SyncEngine", "ClientApp",
                 "SyncStore", "ScenarioModel", "ScenarioWorld", "Impairment", "NotesService",
             ],
             packages: ["DequeModule", "HTTPTypes", "HeapModule", "NIOCore"]),
@@ -123,10 +124,10 @@ enum Layers {
         .init(
             name: "LiveWorld", layer: 3,
             targets: [
-                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "PatternEngine",
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ClientApp",
                 "SyncStore", "ScenarioModel", "ScenarioWorld", "Impairment", "NotesService", "ProxyServer",
                 "NotesServer",
-                "ClientSockets", "SyncClient", "PatternClient",
+                "ClientSockets", "SyncClient", "AppClient",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(

@@ -64,8 +64,8 @@ enum CrashAtomicity: InvariantCheck {
     /// before its start is recorded.
     private static func firstView(of device: RunFacts.Device, _ stop: Int, _ start: Int, _ run: RunFacts) -> Int? {
         let own = Set(device.exchanges.map { run.exchanges[$0].id })
-        // The looks of the expense app depend on connectivity: later views differ without a loss.
-        let dependsOnConnectivity = device.device.client == .expense
+        // The looks of an app depend on connectivity: later views differ without a loss.
+        let dependsOnConnectivity = device.device.client.app != nil
         for index in run.history.entries.indices[(stop + 1)...] {
             switch run.history.entries[index].event {
             case .belief(device.name, _) where dependsOnConnectivity: return nil

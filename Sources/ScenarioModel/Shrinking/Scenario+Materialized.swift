@@ -171,7 +171,7 @@ extension Scenario.Device {
     /// Returns the device with another network.
     func replacingNetwork(_ network: [Scenario.NetworkEntry]) -> Scenario.Device {
         Scenario.Device(
-            name: name, user: user, startsSynced: startsSynced, client: client, network: network,
-            restartsAfter: restartsAfter, isRestored: isRestored, location: location)
+            name: name, user: user, startsSynced: startsSynced, client: client, settings: settings,
+            network: network, restartsAfter: restartsAfter, isRestored: isRestored, location: location)
     }
 }

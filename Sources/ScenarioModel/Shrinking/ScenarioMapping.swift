@@ -31,12 +31,13 @@ struct ScenarioMapping {
         result.records = scenario.records.map { record in
             Scenario.SeedRecord(
                 row: row(record.row), kind: record.kind, parent: record.parent.map(row), title: record.title.map(text),
-                text: record.text.map(text), isApproved: record.isApproved)
+                text: record.text.map(text), isApproved: record.isApproved, fields: record.fields)
         }
         result.devices = scenario.devices.map { device in
             Scenario.Device(
                 name: actor(device.name), user: device.user, startsSynced: device.startsSynced, client: device.client,
-                network: device.network.map(entry), restartsAfter: device.restartsAfter, isRestored: device.isRestored,
+                settings: device.settings, network: device.network.map(entry), restartsAfter: device.restartsAfter,
+                isRestored: device.isRestored,
                 location: device.location)
         }
         result.writers = scenario.writers.map { Scenario.Writer(name: actor($0.name), user: $0.user) }

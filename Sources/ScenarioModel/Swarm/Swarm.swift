@@ -76,7 +76,7 @@ public struct Swarm: Sendable {
             let delay = restartDelay(of: device.name, draws)
             return Scenario.Device(
                 name: device.name, user: device.user, startsSynced: device.startsSynced, client: device.client,
-                network: network, restartsAfter: isKilled ? delay : device.restartsAfter,
+                settings: device.settings, network: network, restartsAfter: isKilled ? delay : device.restartsAfter,
                 isRestored: device.isRestored && configuration.departed != device.name, location: device.location)
         }
     }

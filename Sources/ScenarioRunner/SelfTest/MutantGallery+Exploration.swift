@@ -35,7 +35,7 @@ extension MutantGallery {
     /// Returns the entries of mutants that a scenario's clients and server can have.
     static func entries(for scenario: Scenario) -> [Entry] {
         entries.filter { entry in
-            if case .pattern = entry.mutant { scenario.hasExpenseClient } else { !scenario.hasExpenseClient }
+            if let app = entry.mutant.app { scenario.apps.contains(app) } else { scenario.apps.isEmpty }
         }
     }
 }

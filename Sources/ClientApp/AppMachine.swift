@@ -3,35 +3,42 @@ public import Determinism
 public import HTTPWire
 public import NIOCore
 
-/// The state machine of client X with its HTTP connections: the engine and the HTTP client machine.
-public struct PatternMachine: ClientMachine {
+/// An app that runs, as the drivers of the simulated and of the live world see it, whatever its engine is.
+public protocol RunningApp: ClientMachine where Change == AppChange, Event == AppView {
+    /// Whether an exchange is in flight or a change is to be committed.
+    var isBusy: Bool { get }
+
+    /// The app has started.
+    mutating func started(_ interface: AppInterface, at now: Instant)
+    /// The interface has come up, gone down or changed its kind.
+    mutating func interfaceChanged(_ interface: AppInterface, at now: Instant)
+    /// The device's wall clock was set.
+    mutating func wallClockChanged(_ clock: WallClock, at now: Instant)
+    /// The user acts.
+    mutating func perform(_ act: AppAct, at now: Instant) throws(AppActError)
+    /// The change of the last commit action could not be made durable; it is committed again after a pause.
+    mutating func commitFailed(at now: Instant)
+}
+
+/// The state machine of an app with its HTTP connections: the engine and the HTTP client machine.
+public struct AppMachine<Engine: AppEngine>: RunningApp {
     /// The engine.
-    public private(set) var engine: PatternEngine
+    public private(set) var engine: Engine
     private var http: HTTPClientMachine
     private let authorization: String?
     private var exchanges: [HTTPExchangeID: Int] = [:]
-    private var actions: Deque<ClientAction<PatternChange, PatternView>> = []
-    private var lastView: PatternView?
-
-    /// The maximum number of connections of the write queue, and of forms.
-    private static let connectionsMax = 1
-    /// That of a client with the mutant that sends all writes at once.
-    private static let mutantConnectionsMax = 6
+    private var actions: Deque<ClientAction<AppChange, AppView>> = []
+    private var lastView: AppView?
 
     /// Creates a machine.
     ///
     /// - Parameters:
     ///   - host: The value of the `Host` field.
     ///   - authorization: The value of the `Authorization` field; `nil` for none.
-    public init(
-        engine: PatternEngine, host: String, authorization: String?, timeouts: HTTPTimeouts = HTTPTimeouts()
-    ) {
+    public init(engine: Engine, host: String, authorization: String?, timeouts: HTTPTimeouts = HTTPTimeouts()) {
         self.engine = engine
         self.authorization = authorization
-        http = HTTPClientMachine(
-            host: host, timeouts: timeouts,
-            connectionsMax: engine.mutants.contains(.queueDrainedInParallel)
-                ? Self.mutantConnectionsMax : Self.connectionsMax)
+        http = HTTPClientMachine(host: host, timeouts: timeouts, connectionsMax: engine.connectionsMax)
     }
 
     public var nextDeadline: Instant? {
@@ -41,25 +48,26 @@ public struct PatternMachine: ClientMachine {
 
     public var isSettled: Bool { engine.isSettled }
 
-    /// Whether an exchange is in flight or a change is to be committed.
     public var isBusy: Bool { engine.isBusy }
 
     // MARK: Inputs
 
-    /// The client has started.
-    public mutating func started(isInterfaceUp: Bool, at now: Instant) {
-        engine.started(isInterfaceUp: isInterfaceUp, at: now)
+    public mutating func started(_ interface: AppInterface, at now: Instant) {
+        engine.started(interface, at: now)
         run(at: now)
     }
 
-    /// The interface has come up or gone down.
-    public mutating func interfaceChanged(isUp: Bool, at now: Instant) {
-        engine.interfaceChanged(isUp: isUp, at: now)
+    public mutating func interfaceChanged(_ interface: AppInterface, at now: Instant) {
+        engine.interfaceChanged(interface, at: now)
         run(at: now)
     }
 
-    /// The user acts.
-    public mutating func perform(_ act: PatternEngine.Act, at now: Instant) throws(PatternEngine.ActError) {
+    public mutating func wallClockChanged(_ clock: WallClock, at now: Instant) {
+        engine.wallClockChanged(clock, at: now)
+        run(at: now)
+    }
+
+    public mutating func perform(_ act: AppAct, at now: Instant) throws(AppActError) {
         try engine.perform(act, at: now)
         run(at: now)
     }
@@ -69,7 +77,6 @@ public struct PatternMachine: ClientMachine {
         run(at: now)
     }
 
-    /// The change of the last commit action could not be made durable; it is committed again after a pause.
     public mutating func commitFailed(at now: Instant) {
         engine.commitFailed(at: now)
         run(at: now)
@@ -106,7 +113,7 @@ public struct PatternMachine: ClientMachine {
         run(at: now)
     }
 
-    public mutating func takeAction() -> ClientAction<PatternChange, PatternView>? { actions.popFirst() }
+    public mutating func takeAction() -> ClientAction<AppChange, AppView>? { actions.popFirst() }
 
     // MARK: Actions
 
@@ -118,14 +125,13 @@ public struct PatternMachine: ClientMachine {
                 case .connect(let id): actions.append(.connect(id))
                 case .write(let id, let bytes): actions.append(.write(id, bytes))
                 case .close(let id, let isAbortive): actions.append(.close(id, isAbortive: isAbortive))
+                case .piece(let id, let head, let bytes): pass(id, head, bytes, at: now)
                 case .finished(let id, let result): finish(id, result, at: now)
                 }
-            } else if let action = engine.takeAction() {
+            } else if let action = engine.nextAction() {
                 switch action {
                 case .commit(let change): actions.append(.commit(change))
-                case .send(let request):
-                    let id = http.start(request.encoded(authorization: authorization), pool: request.pool, at: now)
-                    exchanges[id] = request.number
+                case .send(let request): send(request, at: now)
                 case .cancel(let number):
                     guard let id = exchanges.first(where: { $0.value == number })?.key else { continue }
                     exchanges[id] = nil
@@ -143,19 +149,46 @@ public struct PatternMachine: ClientMachine {
         actions.append(.report(view))
     }
 
+    private mutating func send(_ request: AppRequest, at now: Instant) {
+        var fields = request.fields
+        if let authorization { fields.insert((name: "Authorization", value: authorization), at: 0) }
+        let id = http.start(
+            HTTPClientRequest(
+                method: request.method, target: request.target, fields: fields, body: request.body,
+                isStreamed: request.isStreamed), pool: request.pool, at: now)
+        exchanges[id] = request.number
+    }
+
+    private func isOfService(_ response: AppResponse) -> Bool { response[Engine.markerField] == "1" }
+
+    private mutating func pass(
+        _ id: HTTPExchangeID, _ head: HTTPResponseHead, _ bytes: ByteBuffer, at now: Instant
+    ) {
+        guard let number = exchanges[id] else { return }
+        let piece = AppResponse(head, body: Array(bytes.readableBytesView))
+        if isOfService(piece) { engine.pieceReceived(piece, to: number, at: now) }
+    }
+
     private mutating func finish(
         _ id: HTTPExchangeID, _ result: Result<HTTPClientResponse, HTTPClientError>, at now: Instant
     ) {
         guard let number = exchanges.removeValue(forKey: id) else { return }
         switch result {
         case .success(let response):
-            if let response = PatternResponse(response, markerField: engine.app.markerField) {
+            let response = AppResponse(response.head, body: response.body)
+            if isOfService(response) {
                 engine.responseReceived(response, to: number, at: now)
             } else {
-                // Another server responds, such as a captive portal: the request may not have been executed.
-                engine.requestFailed(number, wasSent: true, at: now)
+                // The request may not have been executed.
+                engine.requestFailed(number, AppFailure(.foreign, wasSent: true), at: now)
             }
-        case .failure(let error): engine.requestFailed(number, wasSent: error.phase != .notSent, at: now)
+        case .failure(let error): engine.requestFailed(number, AppFailure(error), at: now)
         }
+    }
+}
+
+extension AppResponse {
+    init(_ head: HTTPResponseHead, body: [UInt8]) {
+        self.init(status: head.status, fields: head.fieldLines.map { ($0.name, $0.value) }, body: body)
     }
 }

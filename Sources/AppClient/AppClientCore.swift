@@ -1,21 +1,21 @@
+internal import AppStore
+internal import ClientApp
 internal import ClientSockets
 internal import Determinism
 internal import HTTPWire
 internal import NIOCore
-internal import PatternEngine
-internal import PatternStore
 
-/// The driver of a `PatternMachine` on an event loop: executes its actions with sockets, the store and a timer.
-final class PatternCore {
+/// The driver of an app on an event loop: executes its actions with sockets, the store and a timer.
+final class AppClientCore {
     private let eventLoop: any EventLoop
-    private let origin = NIODeadline.now()
-    private let store: PatternStore
+    private var origin = NIODeadline.now()
+    private let store: AppStore
     private let channels: ClientChannels
     private let mustEnd: @Sendable () -> Bool
-    private let onActivity: @Sendable (PatternClient.Activity) -> Void
-    private var machine: PatternMachine
+    private let onActivity: @Sendable (AppClient.Activity) -> Void
+    private var machine: any RunningApp
     /// Inputs that have arrived while actions were executed.
-    private var inputs: [(inout PatternMachine, Instant) -> Void] = []
+    private var inputs: [(inout any RunningApp, Instant) -> Void] = []
     private var isRunning = false
     private var isStopped = false
     private var timer: Scheduled<Void>?
@@ -24,26 +24,23 @@ final class PatternCore {
     private var busyReported = false
 
     init(
-        _ configuration: PatternClient.Configuration, on eventLoop: any EventLoop,
-        onActivity: @escaping @Sendable (PatternClient.Activity) -> Void
+        _ configuration: AppClient.Configuration, on eventLoop: any EventLoop,
+        onActivity: @escaping @Sendable (AppClient.Activity) -> Void
     ) throws {
         self.eventLoop = eventLoop
         self.onActivity = onActivity
         mustEnd = configuration.mustEnd
-        store = try PatternStore(path: configuration.storePath)
-        let target = configuration.target
-        machine = PatternMachine(
-            engine: PatternEngine(
-                restoring: try store.load(), seed: configuration.seed, mutants: configuration.mutants),
-            host: "\(target.host):\(target.port)", authorization: configuration.authorization,
-            timeouts: configuration.timeouts)
-        channels = ClientChannels(to: target, on: eventLoop) { onActivity(.connection($0)) }
+        store = try AppStore(path: configuration.storePath)
+        let state = try store.load()
+        origin = .now()
+        machine = try configuration.makeApp(state)
+        channels = ClientChannels(to: configuration.target, on: eventLoop) { onActivity(.connection($0)) }
         channels.onInput = { [weak self] input in self?.input { machine, now in machine.process(input, at: now) } }
     }
 
     private var now: Instant { Instant(Nanoseconds((NIODeadline.now() - origin).nanoseconds)) }
 
-    func begin(isInterfaceUp: Bool) { input { machine, now in machine.started(isInterfaceUp: isInterfaceUp, at: now) } }
+    func begin(_ interface: AppInterface) { input { machine, now in machine.started(interface, at: now) } }
 
     /// Ends as a killed process does: what is committed stays, nothing else is written.
     func kill() {
@@ -75,14 +72,14 @@ final class PatternCore {
 
     // MARK: Inputs and actions
 
-    func perform(_ act: PatternEngine.Act) throws {
-        if isStopped { throw PatternClient.StoppedError() }
+    func perform(_ act: AppAct) throws {
+        if isStopped { throw AppClient.StoppedError() }
         try machine.perform(act, at: now)
         run()
     }
 
     /// Passes an input to the machine and executes its actions.
-    func input(_ body: @escaping (inout PatternMachine, Instant) -> Void) {
+    func input(_ body: @escaping (inout any RunningApp, Instant) -> Void) {
         if isStopped { return }
         inputs.append(body)
         // A channel may report the result of an action while the action is executed.
@@ -113,7 +110,7 @@ final class PatternCore {
         return true
     }
 
-    private func execute(_ action: ClientAction<PatternChange, PatternView>) {
+    private func execute(_ action: ClientAction<AppChange, AppView>) {
         switch action {
         case .commit(let change):
             do {

@@ -1,9 +1,11 @@
+internal import AppClient
+internal import ClientApp
 internal import ClientSockets
+internal import Determinism
+internal import Foundation
 internal import HTTPWire
 internal import LinkModel
 internal import NIOCore
-internal import PatternClient
-internal import PatternEngine
 internal import ProxyServer
 internal import ScenarioModel
 internal import ScenarioWorld
@@ -11,21 +13,25 @@ internal import SyncClient
 internal import SyncEngine
 internal import Synchronization
 
-/// A device with the expense app in real time: the proxy that is its link, its store's file, and its client while that
+/// A device with an app in real time: the proxy that is its link, its store's file, and its client while that
 /// runs.
 ///
 /// Orders are executed one after the other.
-actor ExpenseDriver: LiveDevice {
+actor AppDriver: LiveDevice {
     nonisolated let name: String
     private let world: World
     private let user: String
-    private let mutants: Set<PatternMutant>
+    private let app: Scenario.App
+    private let settings: RecordFields
+    private let mutants: [RunMutant]
     private let storePath: String
     private let proxy: Proxy
     private nonisolated let isNameResolved = Mutex(true)
-    private var client: PatternClient?
+    private var client: AppClient?
     private var isStopped = false
-    private var isInterfaceUp = true
+    private var interface = AppInterface(isUp: true)
+    /// The shift of the wall clock.
+    private var wallShift = Nanoseconds.zero
     private let ids: RandomIdentifiers
     private let seeds: RandomIdentifiers
 
@@ -33,9 +39,11 @@ actor ExpenseDriver: LiveDevice {
     private static let prepareMax = Duration.seconds(60)
 
     init(
-        _ device: Scenario.Device, in world: World, mutants: Set<PatternMutant>, _ folder: RunFolder,
+        _ app: Scenario.App, _ device: Scenario.Device, in world: World, mutants: [RunMutant], _ folder: RunFolder,
         server: LiveServer.Address
     ) async throws {
+        self.app = app
+        settings = device.appSettings
         name = device.name
         user = device.user
         self.world = world
@@ -65,9 +73,9 @@ actor ExpenseDriver: LiveDevice {
             await proxy.setConditions(conditions)
             world.executed(order)
         case .record(let event): world.record(event)
-        case .setInterface(_, let isUp, _):
-            isInterfaceUp = isUp
-            try? await client?.setInterface(isUp: isUp)
+        case .setInterface(_, let isUp, let kind):
+            interface = AppInterface(isUp: isUp, isMetered: kind == .cell)
+            try? await client?.setInterface(interface)
             world.executed(order)
         case .startClient(let act, _):
             do {
@@ -106,7 +114,7 @@ actor ExpenseDriver: LiveDevice {
     private func prepare() async {
         do {
             let settled = AsyncStream.makeStream(of: Void.self)
-            let client = try await PatternClient.start(configuration()) { activity in
+            let client = try await AppClient.start(configuration()) { activity in
                 if case .settled(true) = activity { settled.continuation.finish() }
             }
             self.client = client
@@ -131,15 +139,22 @@ actor ExpenseDriver: LiveDevice {
 
     // MARK: The client
 
-    private func configuration() -> PatternClient.Configuration {
+    private func configuration() -> AppClient.Configuration {
         let credentials = Base64.encode(Array("\(user):\(RunServer.password)".utf8))
-        var configuration = PatternClient.Configuration(
-            target: ClientChannels.Target(host: "127.0.0.1", port: proxy.address.port) { [weak self] in
-                self?.isNameResolved.withLock { $0 } ?? false
-            }, authorization: "Basic \(credentials)", storePath: storePath, seed: seeds.bits())
-        configuration.timeouts = HTTPTimeouts(world.scenario.policy)
-        configuration.mutants = mutants
-        configuration.isInterfaceUp = isInterfaceUp
+        let host = "127.0.0.1:\(proxy.address.port)"
+        let (app, settings, seed, mutants) = (app, settings, seeds.bits(), mutants)
+        let (timeouts, wallShift) = (HTTPTimeouts(world.scenario.policy), wallShift)
+        let target = ClientChannels.Target(host: "127.0.0.1", port: proxy.address.port) { [weak self] in
+            self?.isNameResolved.withLock { $0 } ?? false
+        }
+        var configuration = AppClient.Configuration(target: target, storePath: storePath) { state in
+            try app.start(
+                AppConfiguration(
+                    seed: seed, clock: WallClock(startMilliseconds: Self.milliseconds(shiftedBy: wallShift)),
+                    settings: settings), restoring: state, host: host, authorization: "Basic \(credentials)",
+                timeouts: timeouts, mutants: mutants)
+        }
+        configuration.interface = interface
         configuration.mustEnd = { [world, name] in world.mustEnd(name) }
         return configuration
     }
@@ -150,7 +165,7 @@ actor ExpenseDriver: LiveDevice {
             process = ledger.begin(.current)
             return []
         }
-        client = try await PatternClient.start(configuration()) { [world, name, process] activity in
+        client = try await AppClient.start(configuration()) { [world, name, process] activity in
             switch activity {
             case .connection(let activity):
                 world.client(of: name) { ledger, recorder in
@@ -170,10 +185,20 @@ actor ExpenseDriver: LiveDevice {
         }
     }
 
+    /// Returns the milliseconds since 1970 that the device's clock shows.
+    private static func milliseconds(shiftedBy shift: Nanoseconds) -> Int {
+        Int(Date().timeIntervalSince1970 * 1000) + Int(shift.count / 1_000_000)
+    }
+
     private func perform(_ action: Scenario.Action) async throws {
+        if case .clock(let shift) = action {
+            wallShift = wallShift + shift
+            try await client?.setClock(milliseconds: Self.milliseconds(shiftedBy: wallShift))
+            return
+        }
         guard let client else { throw ActionError("\(name) is not running") }
         let act = try world.withRecorder { recorder throws(ActionError) in
-            let act = try ExpenseAct(action, recorder, ids: ids)
+            let act = try AppUserAct(action, recorder, ids: ids)
             guard let new = act.newRecord else { return (act, []) }
             // A record has its name before it is visible.
             return (act, recorder.assign(row: new.row, to: Array(new.key.text.utf8)))

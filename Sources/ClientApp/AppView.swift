@@ -1,5 +1,5 @@
-/// What client X shows.
-public struct PatternView: Hashable, Sendable {
+/// What an app shows.
+public struct AppView: Hashable, Sendable {
     /// A record.
     public struct Row: Hashable, Sendable {
         /// The identifier.
@@ -18,6 +18,21 @@ public struct PatternView: Hashable, Sendable {
         public let error: String?
         /// Whether the record has a red dot: it or a record in it has an error.
         public let hasMarker: Bool
+
+        /// Creates a record with the look of one that is not pending.
+        public init(
+            key: RecordKey, fields: RecordFields, isPending: Bool = false, isGrey: Bool = false,
+            isStruck: Bool = false, isDeleted: Bool = false, error: String? = nil, hasMarker: Bool = false
+        ) {
+            self.key = key
+            self.fields = fields
+            self.isPending = isPending
+            self.isGrey = isGrey
+            self.isStruck = isStruck
+            self.isDeleted = isDeleted
+            self.error = error
+            self.hasMarker = hasMarker
+        }
     }
 
     /// The visible screen.
@@ -36,8 +51,23 @@ public struct PatternView: Hashable, Sendable {
         public let error: String?
         /// Whether the root has a red dot: a record has an error.
         public let hasMarker: Bool
-        /// The inputs of a form, or the content of a page.
+        /// The inputs of a form, the content of a page, or other values that the screen shows.
         public let fields: RecordFields
+
+        /// Creates a screen.
+        public init(
+            name: String, record: RecordKey? = nil, controls: [String], dialog: String? = nil, toast: String? = nil,
+            error: String? = nil, hasMarker: Bool = false, fields: RecordFields = [:]
+        ) {
+            self.name = name
+            self.record = record
+            self.controls = controls
+            self.dialog = dialog
+            self.toast = toast
+            self.error = error
+            self.hasMarker = hasMarker
+            self.fields = fields
+        }
     }
 
     /// The visible records in the order of their keys.
@@ -46,24 +76,14 @@ public struct PatternView: Hashable, Sendable {
     public let outbox: Int
     /// The visible screen.
     public let screen: Screen
-    /// The belief about connectivity.
+    /// The belief about connectivity: `online`, `unreachable` or `interfaceDown`.
     public let connectivity: String
-}
 
-/// The texts that client X shows.
-public enum PatternText {
-    /// The notice of a form or page while the device is offline.
-    public static let offline = "offline"
-    /// The error of a page that cannot be read.
-    public static let failed = "failed"
-    /// The error of a form of which nothing was sent.
-    public static let notSent = "not-sent"
-    /// The dialog after a submission whose response was lost.
-    public static let unknownResult = "unknown-result"
-    /// The dialog while a form is being submitted.
-    public static let sending = "sending"
-    /// The message after a successful submission.
-    public static let sent = "sent"
-    /// The message at a record if the server has given none.
-    public static let generic = "the server has not accepted the change"
+    /// Creates a view.
+    public init(rows: [Row], outbox: Int, screen: Screen, connectivity: String) {
+        self.rows = rows
+        self.outbox = outbox
+        self.screen = screen
+        self.connectivity = connectivity
+    }
 }

@@ -1,46 +1,42 @@
-//  PatternClient: client X over sockets: PatternMachine and PatternStore with an event loop and a clock.
+//  AppClient: an app over sockets: its machine and its store with an event loop and a clock.
 //
 //  Owns: the event loop, the timer, the execution of commits.
 //
-//  Does not own: decisions (PatternEngine), SQL (PatternStore), sockets (ClientSockets).
+//  Does not own: decisions (the engines of the apps), SQL (AppStore), sockets (ClientSockets).
 
+internal import AppStore
+public import ClientApp
 public import ClientSockets
-internal import Determinism
-public import HTTPWire
 internal import NIOCore
 internal import NIOPosix
-public import PatternEngine
-internal import PatternStore
 internal import Synchronization
 
-/// Client X: an app with offline patterns, a store in a file and real connections.
-public final class PatternClient: Sendable {
+/// An app with offline patterns, a store in a file and real connections.
+public final class AppClient: Sendable {
     /// Server, account and store of a client.
     public struct Configuration: Sendable {
         /// Where connections lead to.
         public var target: ClientChannels.Target
-        /// The value of the `Authorization` field; `nil` for none.
-        public var authorization: String?
         /// The store's file.
         public var storePath: String
-        /// The timeouts of exchanges and connections.
-        public var timeouts = HTTPTimeouts()
-        /// Determines delays and operation ids. Must differ at each start with the same store.
-        public var seed: UInt64
-        /// Deliberate defects.
-        public var mutants: Set<PatternMutant> = []
-        /// Whether the interface is up at the start.
-        public var isInterfaceUp = true
+        /// The interface at the start.
+        public var interface = AppInterface(isUp: true)
+        /// Returns the app on what it has stored; called once, on the client's own thread.
+        ///
+        /// Its time is 0 at the call.
+        public var makeApp: @Sendable (AppState) throws -> any RunningApp
         /// Called on the client's own thread after each commit; if it returns `true`, the client ends at once, as a kill
         /// would end it.
         public var mustEnd: @Sendable () -> Bool = { false }
 
         /// Creates a configuration.
-        public init(target: ClientChannels.Target, authorization: String?, storePath: String, seed: UInt64) {
+        public init(
+            target: ClientChannels.Target, storePath: String,
+            makeApp: @escaping @Sendable (AppState) throws -> any RunningApp
+        ) {
             self.target = target
-            self.authorization = authorization
             self.storePath = storePath
-            self.seed = seed
+            self.makeApp = makeApp
         }
     }
 
@@ -49,9 +45,9 @@ public final class PatternClient: Sendable {
         /// The state of a connection has changed.
         case connection(ClientChannels.Activity)
         /// The store has committed a change.
-        case committed(PatternChange)
+        case committed(AppChange)
         /// The view has changed.
-        case view(PatternView)
+        case view(AppView)
         /// Whether the client has nothing to send or fetch. Reported when it changes, and by ``reportActivity()``.
         case settled(Bool)
         /// Whether an exchange is in flight or a change waits for its commit. Reported when it changes.
@@ -64,11 +60,12 @@ public final class PatternClient: Sendable {
     }
 
     private let group: MultiThreadedEventLoopGroup
-    private let core: NIOLoopBound<PatternCore>
+    private let core: NIOLoopBound<AppClientCore>
     private let eventLoop: any EventLoop
     private let isStopped = Mutex(false)
 
-    private init(_ group: MultiThreadedEventLoopGroup, _ eventLoop: any EventLoop, _ core: NIOLoopBound<PatternCore>) {
+    private init(_ group: MultiThreadedEventLoopGroup, _ eventLoop: any EventLoop, _ core: NIOLoopBound<AppClientCore>)
+    {
         self.group = group
         self.eventLoop = eventLoop
         self.core = core
@@ -79,17 +76,17 @@ public final class PatternClient: Sendable {
     /// - Parameter onActivity: Called on the client's own thread; must not block.
     public static func start(
         _ configuration: Configuration, onActivity: @escaping @Sendable (Activity) -> Void
-    ) async throws -> PatternClient {
+    ) async throws -> AppClient {
         // The client has its own thread, because commits block.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
         do {
             let core = try await eventLoop.submit {
-                let core = try PatternCore(configuration, on: eventLoop, onActivity: onActivity)
-                core.begin(isInterfaceUp: configuration.isInterfaceUp)
+                let core = try AppClientCore(configuration, on: eventLoop, onActivity: onActivity)
+                core.begin(configuration.interface)
                 return NIOLoopBound(core, eventLoop: eventLoop)
             }.get()
-            return PatternClient(group, eventLoop, core)
+            return AppClient(group, eventLoop, core)
         } catch {
             try? await group.shutdownGracefully()
             throw error
@@ -97,13 +94,24 @@ public final class PatternClient: Sendable {
     }
 
     /// Performs an act of the user. What it changes is durable when the call returns, unless the store has failed.
-    public func perform(_ act: PatternEngine.Act) async throws {
+    public func perform(_ act: AppAct) async throws {
         try await onLoop { core in try core.perform(act) }
     }
 
-    /// Reports that the interface has come up or gone down.
-    public func setInterface(isUp: Bool) async throws {
-        try await onLoop { core in core.input { machine, now in machine.interfaceChanged(isUp: isUp, at: now) } }
+    /// Reports that the interface has come up, gone down or changed its kind.
+    public func setInterface(_ interface: AppInterface) async throws {
+        try await onLoop { core in core.input { machine, now in machine.interfaceChanged(interface, at: now) } }
+    }
+
+    /// Reports that the device's wall clock was set.
+    ///
+    /// - Parameter milliseconds: The milliseconds since 1970 that it shows now.
+    public func setClock(milliseconds: Int) async throws {
+        try await onLoop { core in
+            core.input { machine, now in
+                machine.wallClockChanged(WallClock(showing: milliseconds, at: now), at: now)
+            }
+        }
     }
 
     /// Reports ``Activity/settled(_:)`` even if it has not changed.
@@ -121,7 +129,7 @@ public final class PatternClient: Sendable {
         try? await group.shutdownGracefully()
     }
 
-    private func onLoop(_ body: @escaping @Sendable (PatternCore) throws -> Void) async throws {
+    private func onLoop(_ body: @escaping @Sendable (AppClientCore) throws -> Void) async throws {
         let core = core
         // A task that is submitted to a loop after its end is never executed.
         let result = try isStopped.withLock { isStopped in

@@ -1,9 +1,9 @@
-public import PatternEngine
+public import ClientApp
 public import ScenarioModel
 
-/// The view of client X as history events.
-public struct ExpenseView: Sendable {
-    private var view: PatternView?
+/// The view of an app as history events.
+public struct AppHistory: Sendable {
+    private var view: AppView?
     private var belief: String?
 
     /// Creates an empty view.
@@ -13,7 +13,7 @@ public struct ExpenseView: Sendable {
     public mutating func removeAll() { view = nil }
 
     /// Applies a view of the client. Returns the event of its new belief about connectivity, if it has changed.
-    public mutating func apply(_ view: PatternView, of device: String) -> History.Event? {
+    public mutating func apply(_ view: AppView, of device: String) -> History.Event? {
         self.view = view
         guard view.connectivity != belief else { return nil }
         belief = view.connectivity
@@ -44,8 +44,9 @@ public struct ExpenseView: Sendable {
                     fields: screen.fields.sorted.map { "\($0.name)=\($0.value)" })), of: device)
     }
 
-    /// Returns title and text of a record: the text is the amount, or for a chat `pinned` or `unpinned`.
+    /// Returns title and text of a record: without a field `text` the amount, or for a chat `pinned` or `unpinned`.
     public static func texts(_ field: (String) -> String?) -> (title: String?, text: String?) {
-        (field("title"), field("amount") ?? field("pinned").map { $0 == "true" ? "pinned" : "unpinned" })
+        let text = field("text") ?? field("amount") ?? field("pinned").map { $0 == "true" ? "pinned" : "unpinned" }
+        return (field("title"), text)
     }
 }

@@ -1,5 +1,5 @@
+internal import ClientApp
 internal import JSON
-internal import PatternEngine
 
 // The JSON of stored values.
 

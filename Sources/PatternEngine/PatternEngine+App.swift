@@ -1,0 +1,128 @@
+public import ClientApp
+public import Determinism
+internal import JSON
+
+/// Client X as an app of a scenario.
+extension PatternEngine: AppEngine {
+    public static let basePath = AppModel.expense.basePath
+    public static let markerField = AppModel.expense.markerField
+
+    /// The maximum number of connections of the write queue, and of forms.
+    private static let ownConnectionsMax = 1
+    /// That of a client with the mutant that sends all writes at once.
+    private static let mutantConnectionsMax = 6
+
+    public var connectionsMax: Int {
+        mutants.contains(.queueDrainedInParallel) ? Self.mutantConnectionsMax : Self.ownConnectionsMax
+    }
+
+    /// Creates the engine of an app on what the app has stored.
+    public init(
+        _ configuration: AppConfiguration, restoring state: AppState, mutants: Set<PatternMutant> = []
+    ) throws(AppActError) {
+        self.init(.expense, restoring: try PatternState(state), seed: configuration.seed, mutants: mutants)
+    }
+
+    public mutating func started(_ interface: AppInterface, at now: Instant) {
+        started(isInterfaceUp: interface.isUp, at: now)
+    }
+
+    public mutating func interfaceChanged(_ interface: AppInterface, at now: Instant) {
+        interfaceChanged(isUp: interface.isUp, at: now)
+    }
+
+    public mutating func perform(_ act: AppAct, at now: Instant) throws(AppActError) {
+        do {
+            try perform(try Act(act), at: now)
+        } catch {
+            throw AppActError(error.description)
+        }
+    }
+
+    public mutating func responseReceived(_ response: AppResponse, to number: Int, at now: Instant) {
+        guard let body = response.json else {
+            return requestFailed(number, wasSent: true, at: now)
+        }
+        responseReceived(
+            PatternResponse(status: response.status, body: body, retryAfterSeconds: response.retryAfterSeconds),
+            to: number, at: now)
+    }
+
+    public mutating func requestFailed(_ number: Int, _ failure: AppFailure, at now: Instant) {
+        requestFailed(number, wasSent: failure.wasSent, at: now)
+    }
+
+    public mutating func nextAction() -> AppAction? {
+        switch takeAction() {
+        case .commit(let change)?: .commit(AppChange(change))
+        case .send(let request)?: .send(request.encoded)
+        case .cancel(let number)?: .cancel(number)
+        case nil: nil
+        }
+    }
+}
+
+extension PatternEngine.Act {
+    /// Creates the act of client X: the text of an expense is its amount.
+    init(_ act: AppAct) throws(PatternEngine.ActError) {
+        func fields(_ given: RecordFields) -> RecordFields {
+            var fields = RecordFields()
+            fields["title"] = given["title"]
+            fields["amount"] = given["text"]
+            return fields
+        }
+        switch act {
+        case .create(let key, let given): self = .add(key, fields(given))
+        case .edit(let key, let given): self = .update(key, fields(given))
+        case .delete(let key): self = .delete(key)
+        case .pin(let key): self = .update(key, ["pinned": "true"])
+        case .open(let key?): self = .open(.record(key))
+        case .open(nil): self = .open(.list)
+        case .sync: self = .sync
+        case .call("transfer", nil, _): self = .open(.form("transfer"))
+        case .call("balance", nil, _): self = .open(.page("balance"))
+        case .call("fill", nil, let fields): self = .fill(fields)
+        case .call("submit", nil, _): self = .submit
+        case .call("retry", nil, _): self = .retry
+        case .call("dismiss", let key?, _): self = .dismiss(key)
+        case .call("unpin", let key?, _): self = .update(key, ["pinned": "false"])
+        case .call: throw PatternEngine.ActError(description: AppActError.unknown.description)
+        }
+    }
+}
+
+extension PatternState {
+    /// Creates the state from what an app has stored.
+    init(_ state: AppState) throws(AppActError) {
+        func decoded<Value>(_ prefix: String, _ make: (JSONValue) -> Value?) throws(AppActError) -> [Value] {
+            var decoded: [Value] = []
+            for (key, bytes) in state.values(under: prefix) {
+                guard let json = JSONText.parse(bytes), let value = make(json) else {
+                    throw AppActError("the stored value '\(prefix)\(key)' cannot be read")
+                }
+                decoded.append(value)
+            }
+            return decoded
+        }
+        func counter(_ name: String) -> Int {
+            if case .integer(let number)? = state.json("counter/\(name)") { Int(number) } else { 0 }
+        }
+        self.init(
+            records: try decoded("record/", StoredRecord.init(stored:)).sorted { $0.key < $1.key },
+            writes: try decoded("write/", QueuedWrite.init(stored:)).sorted { $0.sequence < $1.sequence },
+            drafts: try decoded("draft/", FormDraft.init(stored:)),
+            lastUpdate: counter("update"), lastSequence: counter("sequence"))
+    }
+}
+
+extension AppChange {
+    /// Creates the change of what an app stores.
+    init(_ change: PatternChange) {
+        self.init()
+        for (key, record) in change.records { set("record/\(key)", json: record?.stored) }
+        for (sequence, write) in change.writes { set("write/\(sequence)", json: write?.stored) }
+        for (form, draft) in change.drafts { set("draft/\(form)", json: draft?.stored) }
+        if let update = change.lastUpdate { set("counter/update", json: .integer(Int64(update))) }
+        if let sequence = change.lastSequence { set("counter/sequence", json: .integer(Int64(sequence))) }
+    }
+}

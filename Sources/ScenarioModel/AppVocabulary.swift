@@ -1,0 +1,207 @@
+/// What a scenario may ask of an app: calls, records and settings, and the values that its screens have.
+public struct AppVocabulary: Sendable {
+    /// A call with `call`.
+    public struct Call: Hashable, Sendable {
+        /// The name.
+        public let name: String
+        /// The arguments; ``AppVocabulary/recordArgument`` is the name of a record.
+        public let arguments: [String]
+        /// Whether the call needs all its arguments.
+        public let needsArguments: Bool
+
+        /// Creates a call.
+        public init(_ name: String, _ arguments: [String] = [], needsArguments: Bool = false) {
+            self.name = name
+            self.arguments = arguments
+            self.needsArguments = needsArguments
+        }
+
+        /// Creates a call with a record.
+        public static func ofRecord(_ name: String) -> Call {
+            Call(name, [AppVocabulary.recordArgument], needsArguments: true)
+        }
+    }
+
+    /// A kind of record of the app's service.
+    public struct RecordKind: Hashable, Sendable {
+        /// The name.
+        public let name: String
+        /// The kind of the record that contains it; `nil` for one at the root.
+        public let parent: String?
+        /// The fields besides title and text, given with `with`.
+        public let fields: [String]
+
+        /// Creates a kind.
+        public init(_ name: String, in parent: String? = nil, fields: [String] = []) {
+            self.name = name
+            self.parent = parent
+            self.fields = fields
+        }
+    }
+
+    /// A setting of the app, given with a device's `settings`.
+    public struct Setting: Hashable, Sendable {
+        /// The possible values.
+        public enum Values: Hashable, Sendable {
+            /// One of these words.
+            case words([String])
+            /// A time such as `5m`.
+            case time
+        }
+
+        /// The name.
+        public let name: String
+        /// The possible values.
+        public let values: Values
+
+        /// Creates a setting.
+        public init(_ name: String, _ values: Values) {
+            self.name = name
+            self.values = values
+        }
+    }
+
+    /// The argument of a call that is the name of a record.
+    public static let recordArgument = "note"
+
+    /// The app in words, such as `expense app`.
+    public let title: String
+    /// The actions of steps.
+    public let actions: [String]
+    /// The calls.
+    public let calls: [Call]
+    /// The kinds of records that the service may have at the start.
+    public let kinds: [RecordKind]
+    /// The settings.
+    public let settings: [Setting]
+    /// The screens besides those of records.
+    public let screens: [String]
+    /// A screen of a record in words, such as `a report`; `nil` if records have no screens.
+    public let recordScreen: String?
+    /// The controls.
+    public let controls: [String]
+    /// The dialogs besides `none`.
+    public let dialogs: [String]
+    /// The messages that vanish by themselves, besides `none`.
+    public let toasts: [String]
+
+    init(
+        title: String, actions: [String], calls: [Call], kinds: [RecordKind] = [], settings: [Setting] = [],
+        screens: [String], recordScreen: String? = nil, controls: [String], dialogs: [String] = [],
+        toasts: [String] = []
+    ) {
+        self.title = title
+        self.actions = actions
+        self.calls = calls
+        self.kinds = kinds
+        self.settings = settings
+        self.screens = screens
+        self.recordScreen = recordScreen
+        self.controls = controls
+        self.dialogs = dialogs
+        self.toasts = toasts
+    }
+
+    /// The opacities of records.
+    public static let opacities = ["1", "0.5"]
+    /// The markers.
+    public static let markers = ["none", "red"]
+
+    /// Returns the call with a name; `nil` if there is none.
+    public func call(_ name: String) -> Call? { calls.first { $0.name == name } }
+
+    /// Returns the values that the app can show; `nil` if the values are not limited.
+    ///
+    /// - Parameter rows: The names of the scenario's records.
+    public func values(of key: StateCondition.Check.Key, rows: Set<String>) -> [String]? {
+        switch key {
+        case .screen: screens + (recordScreen == nil ? [] : rows.sorted())
+        case .control: controls
+        case .dialog: ["none"] + dialogs
+        case .toast: ["none"] + toasts
+        case .opacity: Self.opacities
+        case .marker: Self.markers
+        default: nil
+        }
+    }
+
+    /// The words of client X, the expense app.
+    public static let expense = AppVocabulary(
+        title: "expense app", actions: ["create", "edit", "delete", "pin", "open", "sync", "kill", "start", "call"],
+        calls: [
+            // Opens the form for a transfer of money.
+            Call("transfer"),
+            // Opens the page with the balance.
+            Call("balance"),
+            // Fills in inputs of the open form.
+            Call("fill", ["amount", "memo", "to"]),
+            // Submits the open form.
+            Call("submit"),
+            // Reads the open page again.
+            Call("retry"),
+            // Dismisses the error of a record.
+            .ofRecord("dismiss"),
+            // Takes back the pin of a chat.
+            .ofRecord("unpin"),
+        ],
+        kinds: [RecordKind("report"), RecordKind("expense", in: "report"), RecordKind("chat")],
+        screens: ["list", "transfer", "balance"], recordScreen: "a report",
+        controls: [
+            "add", "back", "balance", "delete", "dismiss", "edit", "fill", "open", "pin", "retry", "submit",
+            "transfer",
+        ],
+        dialogs: ["sending", "unknown-result"], toasts: ["sent"])
+}
+
+extension Scenario {
+    /// An app of Slowlane's with offline patterns.
+    public enum App: String, CaseIterable, Hashable, Sendable {
+        /// The expense app, client X.
+        case expense
+
+        /// What a scenario may ask of it.
+        public var vocabulary: AppVocabulary {
+            switch self {
+            case .expense: .expense
+            }
+        }
+    }
+
+    /// A record of an app's service at the start.
+    public struct SeedRecord: Hashable, Sendable {
+        /// The record's name in the scenario.
+        public let row: String
+        /// The kind.
+        public let kind: String
+        /// The name of the record that contains it; `nil` for none.
+        public let parent: String?
+        /// The title.
+        public let title: String?
+        /// The text, such as the amount of an expense.
+        public let text: String?
+        /// Whether an expense is approved, so that it cannot be deleted.
+        public let isApproved: Bool
+        /// Further fields.
+        public let fields: [Argument]
+
+        /// Creates a record.
+        public init(
+            row: String, kind: String, parent: String? = nil, title: String? = nil, text: String? = nil,
+            isApproved: Bool = false, fields: [Argument] = []
+        ) {
+            self.row = row
+            self.kind = kind
+            self.parent = parent
+            self.title = title
+            self.text = text
+            self.isApproved = isApproved
+            self.fields = fields
+        }
+
+        /// The app whose service has the record; `nil` for an unknown kind.
+        public var app: App? { App.allCases.first { $0.vocabulary.kinds.contains { $0.name == kind } } }
+    }
+
+    /// The apps of the devices, whose services the server has.
+    public var apps: [App] { App.allCases.filter { app in devices.contains { $0.client == .app(app) } } }
+}

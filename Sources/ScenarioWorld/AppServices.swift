@@ -1,0 +1,129 @@
+internal import ClientApp
+internal import Determinism
+internal import ExpenseService
+internal import HTTPTypes
+internal import NotesService
+internal import ScenarioModel
+
+/// The service of an app in a run.
+protocol AppService: Sendable {
+    /// The path of the service, without a slash at its end.
+    static var basePath: String { get }
+    /// The collections whose members are records, such as `records` in `/expense/records/KEY`.
+    static var recordCollections: [String] { get }
+
+    /// Adds a record that the scenario has at the start. Returns whether it is valid.
+    func seed(_ record: Scenario.SeedRecord, key: String, parent: String?, owner: String) -> Bool
+    /// The records of a user.
+    func shownRecords(of user: String) -> [ServiceRecord]
+    /// Returns the response to a request.
+    ///
+    /// - Parameters:
+    ///   - user: The authenticated user; `nil` for none.
+    ///   - milliseconds: The milliseconds since 1970 of the server's clock.
+    func response(
+        to request: HTTPRequest, user: String?, body: [UInt8], milliseconds: Int
+    ) -> (head: HTTPResponse, body: [UInt8])
+}
+
+/// A record of a service as expectations see it.
+struct ServiceRecord {
+    let key: String
+    let revision: Int
+    let title: String?
+    let text: String?
+}
+
+/// The services of a run's apps, as one service beside the notes.
+struct AppServices: Sendable {
+    /// The services that there are.
+    private static let known: [Scenario.App: any AppService.Type] = [.expense: ExpenseService.self]
+
+    private let services: [Scenario.App: any AppService]
+
+    /// Creates the services of a scenario's apps with the records of the scenario.
+    ///
+    /// - Parameter names: The names and identifiers of the run's notes, to which those of the records are added.
+    init(
+        _ scenario: Scenario, users: [String], names: inout [(row: String, uuid: String)], ids: RandomIdentifiers
+    ) throws(SetupError) {
+        var services: [Scenario.App: any AppService] = [:]
+        for app in scenario.apps {
+            switch app {
+            case .expense: services[app] = ExpenseService()
+            }
+        }
+        self.services = services
+        var keys: [String: String] = [:]
+        for record in scenario.records {
+            guard let service = record.app.flatMap({ services[$0] }) else { continue }
+            let key = ids.uuid()
+            keys[record.row] = key
+            names.append((record.row, key))
+            for user in users {
+                guard service.seed(record, key: key, parent: record.parent.flatMap { keys[$0] }, owner: user) else {
+                    throw SetupError("\(scenario.name): the record '\(record.row)' is not valid")
+                }
+            }
+        }
+    }
+
+    /// Returns the records of a user.
+    func records(of user: String) -> [ServiceRecord] {
+        Scenario.App.allCases.flatMap { services[$0]?.shownRecords(of: user) ?? [] }
+    }
+
+    /// The services as a part of the notes server; `nil` without a service.
+    ///
+    /// - Parameter now: Returns the milliseconds since 1970.
+    func mounted(now: @escaping @Sendable () -> Int) -> MountedService? {
+        guard !services.isEmpty else { return nil }
+        let services = services.values.map { (path: "\(type(of: $0).basePath)/", service: $0) }
+        @Sendable func service(_ path: String) -> (any AppService)? {
+            services.first { path.utf8.starts(with: $0.path.utf8) }?.service
+        }
+        return MountedService(serves: { service($0) != nil }) { request, user, body in
+            guard let service = service(request.path ?? "") else { return (HTTPResponse(status: .notFound), []) }
+            return service.response(to: request, user: user, body: body, milliseconds: now())
+        }
+    }
+
+    /// Returns the path segment that identifies the record of a request; `nil` if it concerns none.
+    static func recordSegment(ofPath path: Substring.UTF8View) -> ArraySlice<UInt8>? {
+        for app in Scenario.App.allCases {
+            guard let service = known[app] else { continue }
+            for collection in service.recordCollections {
+                let prefix = "\(service.basePath)/\(collection)/".utf8
+                guard path.starts(with: prefix) else { continue }
+                return Array(path.dropFirst(prefix.count).prefix { $0 != UInt8(ascii: "/") })[...]
+            }
+        }
+        return nil
+    }
+}
+
+extension ExpenseService: AppService {
+    static var recordCollections: [String] { ["records"] }
+
+    func seed(_ record: Scenario.SeedRecord, key: String, parent: String?, owner: String) -> Bool {
+        guard let kind = ExpenseRecord.Kind(rawValue: record.kind) else { return false }
+        var fields = record.title.map { [(name: "title", value: $0)] } ?? []
+        if let text = record.text { fields.append((name: "amount", value: text)) }
+        if record.isApproved { fields.append((name: "state", value: "approved")) }
+        return seed(ExpenseRecord(key: key, kind: kind, parent: parent, fields: fields), owner: owner)
+    }
+
+    func shownRecords(of user: String) -> [ServiceRecord] {
+        records(of: user).map { record in
+            let shown = AppHistory.texts { record.text($0) }
+            return ServiceRecord(key: record.key, revision: record.revision, title: shown.title, text: shown.text)
+        }
+    }
+
+    func response(
+        to request: HTTPRequest, user: String?, body: [UInt8], milliseconds: Int
+    ) -> (head: HTTPResponse, body: [UInt8]) {
+        let response = respond(to: request, user: user, body: body)
+        return (response.head, Array(response.body.utf8))
+    }
+}

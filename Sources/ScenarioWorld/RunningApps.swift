@@ -1,0 +1,32 @@
+public import ClientApp
+public import HTTPWire
+internal import PatternEngine
+public import ScenarioModel
+
+extension Scenario.App {
+    /// Starts the app on what it has stored.
+    ///
+    /// - Parameters:
+    ///   - host: The value of the `Host` field.
+    ///   - authorization: The value of the `Authorization` field.
+    public func start(
+        _ configuration: AppConfiguration, restoring state: AppState, host: String, authorization: String,
+        timeouts: HTTPTimeouts, mutants: [RunMutant]
+    ) throws(AppActError) -> any RunningApp {
+        func machine(_ engine: some AppEngine) -> any RunningApp {
+            AppMachine(engine: engine, host: host, authorization: authorization, timeouts: timeouts)
+        }
+        return switch self {
+        case .expense: machine(try PatternEngine(configuration, restoring: state, mutants: mutants.ofPatterns))
+        }
+    }
+}
+
+extension Scenario.Device {
+    /// The settings of the device's app.
+    public var appSettings: RecordFields {
+        var fields = RecordFields()
+        for setting in settings { fields[setting.name] = setting.value }
+        return fields
+    }
+}
