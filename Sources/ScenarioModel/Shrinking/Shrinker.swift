@@ -85,6 +85,8 @@ public struct Shrinker {
     public static let runsMax = 2000
     /// The greatest number of units of which all pairs are tried.
     static let pairsMax = 8
+    /// The greatest number of faults that are narrowed one by one.
+    private static let narrowedMax = 8
     /// The maximum number of rounds; each round makes the scenario smaller.
     private static let roundsMax = 100
 
@@ -206,6 +208,8 @@ public struct Shrinker {
         if current.faults.isEmpty { return }
         let narrow = current.narrowingFaults(observation.history)
         if narrow.faults == current.faults || attempt(narrow) { return }
+        // One run for each of many faults would take all of the time.
+        guard current.faults.count <= Self.narrowedMax else { return }
         for index in current.faults.indices where current.faults[index] != narrow.faults[index] {
             var candidate = current
             candidate.faults[index] = narrow.faults[index]
@@ -311,7 +315,10 @@ public struct Shrinker {
         note(makeExplicit())
         note(cutTail())
         note(removeWorkload())
-        note(shortenRun())
+        if shortenRun() {
+            note(true)
+            narrowFaults()
+        }
         note(removeClasses())
         // Runs of small scenarios take less time, so that guesses come before single removals.
         note(isolate())
