@@ -101,7 +101,7 @@ import Testing
         let found = Mutex<[FailureAddition]>([])
         let path = folder.path("failures")
         let status = try await Self.explore(.standard, text) { options in
-            options.seeds = SeedRange("20+10")
+            options.seeds = SeedRange("30+10")
             options.parts = [.faults]
             options.mutants = [.client(.dropsOnLostResponse)]
             options.onFailure = { failure in

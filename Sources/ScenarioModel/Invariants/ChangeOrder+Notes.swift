@@ -56,16 +56,20 @@ extension ChangeOrder {
         guard own.lane != .unknown, !run.heldBack.contains(exchange.id) else { return nil }
         for (other, entry) in pending.sorted(by: { $0.key < $1.key }) where other != row && entry.isReady {
             let (first, second) = (entry.change, own.change)
+            // The client has started with both changes in its queue.
+            let start = device.starts.last { $0.index > first.startIndex && $0.index < exchange.sentIndex }
+            let isRestored = start.map { $0.index > second.acceptedIndex } ?? false
             guard entry.lane == own.lane, first.acceptedIndex < second.startIndex,
                 device.row(other, at: exchange.sentIndex)?.icon == "upload",
-                !device.starts.contains(where: { $0.index > first.startIndex && $0.index < exchange.sentIndex }),
+                start == nil || isRestored,
                 !device.dials.contains(where: {
                     $0.index > first.startIndex && $0.index < exchange.dialIndex ?? exchange.sentIndex
                 }),
-                // A request that fails before it is recorded changes the belief about connectivity.
-                !device.beliefs.contains(where: { $0 > first.startIndex && $0 < exchange.sentIndex }),
-                run.isBlocked(
-                    own.lane, nil, of: device, first.startIndex..<second.acceptedIndex, before: exchange.sentIndex)
+                // A request that fails before it is recorded changes the belief about connectivity, and so does a start.
+                isRestored || !device.beliefs.contains(where: { $0 > first.startIndex && $0 < exchange.sentIndex }),
+                isRestored
+                    || run.isBlocked(
+                        own.lane, nil, of: device, first.startIndex..<second.acceptedIndex, before: exchange.sentIndex)
             else { continue }
             return InvariantViolation(
                 "\(device.name) sends \(exchange.method) \(row), changed at \(RunFacts.text(own.change.start)), at "

@@ -8,7 +8,7 @@ enum ChangeOrder: InvariantCheck {
         violations: "A device sends a change of a note that it has created before the creation was acknowledged, it "
             + "sends a write of a note while its earlier one is in flight, the server has executed an older text of "
             + "a user after a newer one, or of two changes of notes that were made while another write was in flight, "
-            + "the second is sent first.",
+            + "or that were in the queue of a client that starts, the second is sent first.",
         worlds: "Both. The order of texts is checked where the contents of requests are recorded, not for programs.",
         blindSpots: "The order of changes of different notes that wait for other reasons, and those of programs; two "
             + "changes with the same text.",

@@ -4,14 +4,17 @@ enum DeletesStick: InvariantCheck {
         rule: "A note that a user has deleted returns only by a decision of a user who was asked.",
         violations: "A note that the server has deleted is on the server at the end, and no client has created it "
             + "again or resolved a conflict of it; or a note that was deleted on a device appears there again without "
-            + "a conflict or error, and no user has acted on it and no other client has written it.",
+            + "a conflict or error, and no user has acted on it and no other client has written it; or a device creates "
+            + "another note with the text of its user's edit of a note that the server has deleted.",
         worlds: "Both. The end is checked only if the server's notes were read.",
         blindSpots:
             "Notes with requests past the client; notes that the contract orig, which has no tombstones, creates "
             + "again with a late or repeated POST.",
         source: "story S20, S21, S23; the 2013 client dropped its tombstone whatever the response was")
 
-    static func violation(in run: RunFacts) -> InvariantViolation? { onServer(run) ?? inViews(run) }
+    static func violation(in run: RunFacts) -> InvariantViolation? {
+        onServer(run) ?? inViews(run) ?? underOtherName(run)
+    }
 
     private static func onServer(_ run: RunFacts) -> InvariantViolation? {
         var seen: Set<RunFacts.Note> = []
@@ -87,5 +90,42 @@ enum DeletesStick: InvariantCheck {
                 && ["conflict", "error"].contains(change.after?.icon)
         }
         return hasOtherWriter || wasAnnounced ? nil : found
+    }
+
+    /// Returns the first creation of a note, by a client and not by its user, that brings a deleted note back.
+    private static func underOtherName(_ run: RunFacts) -> InvariantViolation? {
+        for device in run.devices where device.isReference && !run.hasRawRequests(of: device.device.user) {
+            for index in device.exchanges {
+                let exchange = run.exchanges[index]
+                guard exchange.method == "POST", RunFacts.isWrite(exchange), RunFacts.isExecuted(exchange),
+                    let text = exchange.contents?.text,
+                    let change = run.changes.last(where: {
+                        $0.device == device.name && $0.startIndex < exchange.sentIndex && digest(of: $0) == text
+                    }),
+                    change.kind == "edits", exchange.row != change.row,
+                    run.exchanges(of: change.row, device.device.user).contains(where: {
+                        $0.method == "DELETE" && RunFacts.isExecuted($0) && $0.arrivedIndex < exchange.sentIndex
+                    })
+                else { continue }
+                let wasAsked = device.actions.contains { action in
+                    action.moment.index > change.startIndex && action.moment.index < exchange.sentIndex
+                        && (action.changes(change.row) && action.words[0] != "edits" || action.words.first == "calls")
+                }
+                if wasAsked { continue }
+                return InvariantViolation(
+                    "\(device.name) creates a note at \(RunFacts.text(exchange.sentAt)) with the text of its user's edit of "
+                        + "\(change.row), which was deleted on the server",
+                    at: exchange.sentIndex, of: device.name, change.row)
+            }
+        }
+        return nil
+    }
+
+    private static func digest(of change: ExpectationEvaluator.Change) -> UInt64? {
+        switch change.action {
+        case .create(_, _, let text?)?, .edit(_, _, let text?)?, .resolve(_, _, let text?)?:
+            RequestContents.digest(text)
+        default: nil
+        }
     }
 }

@@ -6,7 +6,8 @@ enum NoBlocking: InvariantCheck {
         rule: "Reads and edits never wait for the network, and a change that the server rejects delays only changes "
             + "that depend on it.",
         violations: "A device accepts a change more than 50 ms after its user has made it (in real time: more than 1 "
-            + "s, while it is using the network); or the server rejects a change of one note three times in one process of the client, while a "
+            + "s, while it is using the network); a note vanishes from a device that its user has not deleted, and no response "
+            + "has been received within that time; or the server rejects a change of one note three times in one process of the client, while a "
             + "change of another note, which was pending all the time, is not sent.",
         worlds: "Both, with these two limits.",
         blindSpots: "Screens that are not part of views; in real time, delays below 1 s.",
@@ -15,7 +16,7 @@ enum NoBlocking: InvariantCheck {
     /// The number of attempts of a rejected change by which every other pending change must have been sent.
     private static let rejectionsMax = 3
 
-    static func violation(in run: RunFacts) -> InvariantViolation? { ofUser(run) ?? ofQueue(run) }
+    static func violation(in run: RunFacts) -> InvariantViolation? { ofUser(run) ?? ofReads(run) ?? ofQueue(run) }
 
     // MARK: The user
 
@@ -40,6 +41,34 @@ enum NoBlocking: InvariantCheck {
                 "\(change.device) accepts that its user \(change.kind) \(change.row) only "
                     + "\(TimeFormat.duration(accepted - change.start)) later, at \(RunFacts.text(accepted))",
                 at: change.acceptedIndex, of: change.device, change.row)
+        }
+        return nil
+    }
+
+    // MARK: Reads
+
+    /// What a device has read before can be read without the network.
+    private static func ofReads(_ run: RunFacts) -> InvariantViolation? {
+        let rows = Set(run.scenario.notes.map(\.row))
+        for device in run.devices where device.isReference && !run.hasRawRequests(of: device.device.user) {
+            for change in device.changes where change.after == nil && !change.isFirst && rows.contains(change.name) {
+                guard change.before != nil else { continue }
+                let since = change.time - run.promptMax
+                let isDeleted = device.actions.contains { action in
+                    action.moment.index <= change.index && action.moment.time >= since && action.changes(change.name)
+                }
+                // In real time, the end of an exchange may be recorded after the view.
+                let hasResponse = device.exchanges.contains { index in
+                    guard let end = run.exchanges[index].end else { return false }
+                    return end.time >= since && end.time <= change.time + run.promptMax
+                        && run.exchanges[index].receivedStatus != nil
+                }
+                if isDeleted || hasResponse { continue }
+                return InvariantViolation(
+                    "\(change.name) vanishes from \(device.name) at \(RunFacts.text(change.time)), although its user has not "
+                        + "deleted it and no response has been received",
+                    at: change.index, of: device.name, change.name)
+            }
         }
         return nil
     }

@@ -27,9 +27,9 @@ extension Shrinker {
     private mutating func leaveWindow() -> Bool {
         let (origin, history) = (current, observation.history)
         let moments = windowMoments
-        for before in Self.spansBefore {
-            for after in Self.spansAfter {
-                for moment in moments {
+        for moment in moments {
+            for before in Self.spansBefore {
+                for after in Self.spansAfter {
                     let start = max(.zero, moment - before)
                     if attempt(origin.window(from: start, to: moment + after, history)) { return true }
                 }

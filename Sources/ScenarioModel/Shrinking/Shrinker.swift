@@ -85,6 +85,8 @@ public struct Shrinker {
     public static let runsMax = 2000
     /// The greatest number of units of which all pairs are tried.
     static let pairsMax = 8
+    /// The greatest number of faults that are narrowed one by one.
+    private static let narrowedMax = 8
     /// The maximum number of rounds; each round makes the scenario smaller.
     private static let roundsMax = 100
 
@@ -206,6 +208,8 @@ public struct Shrinker {
         if current.faults.isEmpty { return }
         let narrow = current.narrowingFaults(observation.history)
         if narrow.faults == current.faults || attempt(narrow) { return }
+        // One run for each of many faults would take all of the time.
+        guard current.faults.count <= Self.narrowedMax else { return }
         for index in current.faults.indices where current.faults[index] != narrow.faults[index] {
             var candidate = current
             candidate.faults[index] = narrow.faults[index]
@@ -311,7 +315,10 @@ public struct Shrinker {
         note(makeExplicit())
         note(cutTail())
         note(removeWorkload())
-        note(shortenRun())
+        if shortenRun() {
+            note(true)
+            narrowFaults()
+        }
         note(removeClasses())
         // Runs of small scenarios take less time, so that guesses come before single removals.
         note(isolate())
@@ -323,7 +330,7 @@ public struct Shrinker {
         return hasChanged
     }
 
-    /// Expects that devices and server agree, if they do: a file for readers has an expectation with a meaning.
+    /// Expects that devices and server agree, if they do, also in a control run: a file for readers has an expectation with a meaning.
     private mutating func finish() {
         guard !violation.rule.isExpectation, current.server == .builtIn,
             current.expectations.count == 1, current.expectations[0].description == Self.vacuousExpectation.description
@@ -333,6 +340,12 @@ public struct Shrinker {
         candidate.expectations = [Expectation(.agree(current.devices.map(\.name) + ["server"]), location: location)]
         let verdict = Verdict(candidate, observation.history)
         guard verdict.checks.first?.outcome == .pass, environment.isValid(candidate) else { return }
+        // A client without the defect must meet the expectation too, or the file would be no regression test.
+        if environment.hasMutants {
+            guard let control = environment.run(candidate, true) else { return }
+            let verdict = Verdict(candidate, control.history)
+            if verdict.checks.first?.outcome != .pass { return }
+        }
         current = candidate
         observation = Observation(verdict: verdict, history: observation.history)
     }

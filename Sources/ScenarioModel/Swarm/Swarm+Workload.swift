@@ -25,7 +25,10 @@ extension Swarm {
         let rows = notes(configuration).map(\.row)
         var acts: [Scenario.Step] = []
         for number in 0..<Self.actions { acts.append(act(number, rows, acts.last, configuration, draws)) }
-        for number in 0..<configuration.killCount { steps.append(kill(number, acts, draws)) }
+        for number in 0..<configuration.killCount {
+            let kill = kill(number, acts, draws)
+            steps += [kill] + actsAfter(kill, number, acts, draws)
+        }
         if configuration.classes.contains(.clockSteps) {
             for number in 0..<2 {
                 var random = draws.stream("clock/\(number)")
@@ -65,6 +68,25 @@ extension Swarm {
         guard random.bool(probability: 0.5), !gaps.isEmpty else { return any }
         let (actor, start, end) = random.pick(gaps)
         return step(actor, .kill, at: start + Nanoseconds(random.integer(below: (end - start).count)))
+    }
+
+    /// Returns what a user does when the app is back: in half of the cases, another change of the note that was changed last.
+    private func actsAfter(
+        _ kill: Scenario.Step, _ number: Int, _ acts: [Scenario.Step], _ draws: SwarmDraws
+    ) -> [Scenario.Step] {
+        var random = draws.stream("kill/\(number)/act")
+        let isDeletion = random.bool(probability: 0.5)
+        let delay = Nanoseconds.milliseconds(random.integer(below: 1 << random.integer(below: 8)))
+        guard random.bool(probability: 0.5), case .at(let start) = kill.trigger, let actor = kill.action?.actor,
+            let row = acts.last(where: { act in
+                guard case .at(let time) = act.trigger else { return false }
+                return time <= start && act.action?.actor == actor && act.action?.action.row != nil
+            })?.action?.action.row
+        else { return [] }
+        let time = start + restartDelay(of: actor, draws) + .milliseconds(1) + delay
+        if time >= Self.length - .seconds(1) { return [] }
+        let text = "\(actor) after kill \(number + 1)"
+        return [step(actor, isDeletion ? .delete(row: row) : .edit(row: row, title: nil, text: text), at: time)]
     }
 
     /// Returns the requests of writers that use an operation id for two requests, and the identifier of a deleted note.

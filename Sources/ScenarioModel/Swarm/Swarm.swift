@@ -73,13 +73,18 @@ public struct Swarm: Sendable {
         let networks = parts.contains(.network) ? networks(configuration, draws) : base.devices.map(\.network)
         let isKilled = configuration.classes.contains { $0.kills }
         return zip(base.devices, networks).map { device, network in
-            var random = draws.stream("restart/\(device.name)")
-            let delay = Nanoseconds.milliseconds(10 + random.integer(below: 1 + (1 << (3 + random.integer(below: 12)))))
+            let delay = restartDelay(of: device.name, draws)
             return Scenario.Device(
                 name: device.name, user: device.user, startsSynced: device.startsSynced, client: device.client,
                 settings: device.settings, network: network, restartsAfter: isKilled ? delay : device.restartsAfter,
                 isRestored: device.isRestored && configuration.departed != device.name, location: device.location)
         }
+    }
+
+    /// Returns the time after which a client that was killed starts again.
+    func restartDelay(of device: String, _ draws: SwarmDraws) -> Nanoseconds {
+        var random = draws.stream("restart/\(device)")
+        return .milliseconds(10 + random.integer(below: 1 + (1 << (3 + random.integer(below: 12)))))
     }
 
     /// The devices that can be away in the end: one must be left.

@@ -15,10 +15,11 @@ extension MutantGallery {
             case .serverErrorIsFinal, .outboxNotCounted: .visibleState
             case .noCap, .changesWaitForPoll: .liveness
             case .editsNotMerged: .economy
-            case .newestChangeFirst, .unsentNoteDeletedOnServer: .order
+            case .newestChangeFirst, .unsentNoteDeletedOnServer, .queueReversedOnRestart: .order
             case .conflictLosesTheirs, .sendsDuringConflict: .noSilentOverwrite
-            case .listEmptyWithoutConnection: .convergence
-            case .queueReversedOnRestart, .conflictBaseForgottenOnRestart: .crashAtomicity
+            case .listEmptyWithoutConnection: .noBlocking
+            case .conflictBaseForgottenOnRestart: .crashAtomicity
+            case .deletedNoteRestored: .deletesStick
             default: .noLostWrite
             }
         case .server(let mutant):
