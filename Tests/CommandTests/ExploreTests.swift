@@ -42,7 +42,7 @@ extension CommandTests {
             defer { withExtendedLifetime(folder) {} }
             let arguments = ["--vary", "faults", "--mutant", "drops-on-lost-response", "--no-shrink"]
             let result = try await Command.run(
-                ["explore", path, "--seeds", "20+10", "--json"] + arguments)
+                ["explore", path, "--seeds", "15+10", "--json"] + arguments)
             #expect(result.status == 1)
             let lines = result.output.split(separator: "\n").filter {
                 $0.contains("\"type\":\"failure\"") && $0.contains("no-lost-write (I1)")
@@ -64,7 +64,7 @@ extension CommandTests {
         @Test func shardsOnSeveralProcessesAreTheWholeExploration() async throws {
             let folder = try Self.folder()
             let arguments = [
-                "explore", folder.path("small.yaml"), "--vary", "faults", "--seeds", "20+12", "--mutant",
+                "explore", folder.path("small.yaml"), "--vary", "faults", "--seeds", "9+12", "--mutant",
                 "drops-on-lost-response", "--no-shrink", "--jobs", "1", "--quiet",
             ]
             let parallel = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map {

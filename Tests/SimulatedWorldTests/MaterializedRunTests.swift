@@ -44,7 +44,12 @@ import Testing
                 device.network.allSatisfy { if case .hold = $0.phase { $0.signalling != .sometimes } else { false } })
         }
         let again = try SimulatedRun.run(explicit, mutants: mutants)
-        #expect(Self.failures(again.verdict) == Self.failures(run.verdict), "\(scenario.fullName), seed \(seed)")
+        // The script of explicit values can end earlier, so that a mutant violates more in the heal phase, and no less.
+        let (expectedFailures, foundFailures) = (Self.failures(run.verdict), Self.failures(again.verdict))
+        #expect(
+            mutants.isEmpty
+                ? foundFailures == expectedFailures : Set(foundFailures).isSuperset(of: expectedFailures),
+            "\(scenario.fullName), seed \(seed)")
         let (expected, found) = (Self.script(run.history), Self.script(again.history))
         let same = zip(expected, found).prefix { $0 == $1 }.count
         // The end of the script can differ: a scenario with explicit values knows that nothing follows.
