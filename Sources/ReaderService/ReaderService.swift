@@ -155,7 +155,7 @@ struct ReaderResult: Sendable {
         var head = HTTPResponse(status: .init(code: status))
         head.headerFields[ReaderService.markerField] = "1"
         if status != 304 { head.headerFields[.contentType] = "application/json" }
-        head.headerFields[.cacheControl] = entityTag == nil ? "no-store" : "private, no-cache"
+        head.headerFields[.cacheControl] = entityTag == nil || status == 201 ? "no-store" : "private, no-cache"
         head.headerFields[.eTag] = entityTag
         if !allowed.isEmpty { head.headerFields[.allow] = allowed.joined(separator: ", ") }
         if isReplayed { head.headerFields[ReaderService.replayed] = "true" }

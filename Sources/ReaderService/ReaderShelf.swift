@@ -76,12 +76,16 @@ struct ReaderShelf: Sendable {
 
     /// Returns a body with its entity tag, or a 304.
     private func tagged(_ body: JSONValue, _ revision: Int, _ request: ReaderServiceRequest) -> ReaderResult {
-        let digest = String(FNV1a.digest(body.json.utf8), radix: 16)
-        let tag = "\"\(revision)-\(String(repeating: "0", count: 16 - digest.utf8.count))\(digest)\""
+        let tag = Self.entityTag(of: body, revision: revision)
         let isKnown = request.knownTags.contains { $0.hasSameBytes(as: tag) || $0 == "*" }
         var result = ReaderResult(isKnown ? 304 : 200, body)
         result.entityTag = tag
         return result
+    }
+
+    private static func entityTag(of body: JSONValue, revision: Int) -> String {
+        let digest = String(FNV1a.digest(body.json.utf8), radix: 16)
+        return "\"\(revision)-\(String(repeating: "0", count: 16 - digest.utf8.count))\(digest)\""
     }
 
     private var list: JSONValue {
@@ -149,8 +153,9 @@ struct ReaderShelf: Sendable {
             result.isReplayed = true
             return result
         }
-        let result = isFeedback ? addFeedback(fields) : addAccount(fields, password: password)
+        var result = isFeedback ? addFeedback(fields) : addAccount(fields, password: password)
         guard result.status == 201 else { return result }
+        result.entityTag = Self.entityTag(of: result.body, revision: 1)
         if operationOrder.count >= ReaderService.Limits.resultsMax { operations[operationOrder.removeFirst()] = nil }
         operationOrder.append(operation)
         operations[operation] = Operation(fingerprint: fingerprint, result: result)

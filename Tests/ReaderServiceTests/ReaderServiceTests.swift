@@ -118,7 +118,8 @@ import Testing
         let rejected = call("POST", "/feedback", #"{"fields":{"message":"\#(long)"}}"#, operation: "x")
         #expect(rejected.body["errors"]["message"] == "is missing or too long")
         for number in 0..<ReaderService.Limits.accountsMax {
-            #expect(call("POST", "/accounts", Self.account("n\(number)", "12345678"), operation: "\(number)").status == 201)
+            #expect(
+                call("POST", "/accounts", Self.account("n\(number)", "12345678"), operation: "\(number)").status == 201)
         }
         #expect(call("POST", "/accounts", Self.account("last", "12345678"), operation: "last").status == 507)
         #expect(!service.seed(ReaderRecord(key: "a1", kind: .article, author: "p1", title: "Again"), owner: "ada"))
