@@ -377,6 +377,11 @@ let package = Package(
                 "JSON", "ReaderService", httpTypes,
             ], swiftSettings: settings),
         .testTarget(
+            name: "AppClientTests",
+            dependencies: [
+                "AppClient", "AppStore", "ClientApp", "ClientSockets", "PatternEngine", "TestSupport", grdb,
+            ], swiftSettings: settings),
+        .testTarget(
             name: "AppStoreTests",
             dependencies: [
                 "AppStore", "ClientApp", "JSON", "TestSupport",
