@@ -36,7 +36,7 @@ extension MutantGallery {
                 "pages: a loading indicator that is shown at once flickers",
                 by: (
                     "reader-page-load",
-                    "always: N field not indicator=loading until 2.29 s"
+                    "always: N field not indicator=loading until 2.3 s"
                 ), in: ["reader-page-load", "reader-user-started-get"])
         case .statusInMessage:
             detected(
@@ -44,7 +44,7 @@ extension MutantGallery {
                 "errors: a message has no technical detail",
                 by: (
                     "reader-page-load",
-                    "always: N field \"message=Cannot get the profile. Try again later.\" since 16.0 s until retried"
+                    "always: N field 'message=Cannot get the profile. Try again later.' since 16.0 s until retried"
                 ), in: ["reader-page-load (server-error)", "reader-bad-server"])
         case .pageErrorVanishes:
             detected(
@@ -52,7 +52,7 @@ extension MutantGallery {
                 "pages: the error of a page is permanent",
                 by: (
                     "reader-cold-start-offline",
-                    "always: N screen list, error no-connection, control retry since 0.5 s until retried"
+                    "always: N screen list, control retry, error no-connection since 0.5 s until retried"
                 ), in: ["reader-cold-start-offline", "reader-page-load (signalled)"])
         case .pageRetriedByItself:
             detected(
@@ -76,7 +76,7 @@ extension MutantGallery {
                 "operations: who has left the page hears nothing",
                 by: (
                     "reader-user-started-get",
-                    "always: N error none, dialog none, toast none"
+                    "always: N dialog none, toast none, error none"
                 ), in: ["reader-user-started-get (leave)", "reader-bad-server"])
         case .rollbackWithoutDialog:
             detected(
@@ -84,7 +84,7 @@ extension MutantGallery {
                 "states: who has left the page is told by a dialog",
                 by: (
                     "reader-save-state",
-                    "always: N dialog not-saved, control close since told until closed"
+                    "eventually: N dialog not-saved, within 12.0 s of liked"
                 ), in: ["reader-save-state (leave)", "reader-bad-server"])
         case .rollbackToFirstState:
             detected(
@@ -92,7 +92,7 @@ extension MutantGallery {
                 "states: a failure restores the state before its own tap",
                 by: (
                     "reader-save-state",
-                    "always: N a1 text liked since 14.0 s"
+                    "always: N a1 text liked since 13.0 s until end"
                 ), in: ["reader-save-state (twice)", "reader-bad-server"])
         case .likeWaitsForServer:
             detected(
@@ -148,7 +148,7 @@ extension MutantGallery {
                 "received data: without its required members, a page is an error",
                 by: (
                     "reader-received-data",
-                    "always: N error received-data, control retry since 3.0 s until retried"
+                    "always: N control retry, error received-data since 3.0 s until retried"
                 ), in: ["reader-received-data (missing)", "reader-bad-server"])
         case .additionalFailsPage:
             detected(
@@ -156,7 +156,7 @@ extension MutantGallery {
                 "received data: an additional member is an error at its place only",
                 by: (
                     "reader-received-data",
-                    "always: N error none, toast none, dialog none"
+                    "always: N dialog none, toast none, error none"
                 ), in: ["reader-received-data (additional)", "reader-bad-server"])
         case .dataSaverIgnored:
             detected(
