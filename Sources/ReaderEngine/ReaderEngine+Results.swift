@@ -149,7 +149,7 @@ extension ReaderEngine {
             // The server may have executed the request: the next visit of the pages reads them again.
             for page in [ReaderPage.articles, .article(operation.article)] {
                 guard var cached = cache[page] else { continue }
-                cached.fetchedAt = 0
+                cached.fetchedAt = .min
                 store(cached, as: page)
             }
         }

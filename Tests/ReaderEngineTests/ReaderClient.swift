@@ -1,6 +1,7 @@
 import ClientApp
 import Determinism
 import HTTPTypes
+import JSON
 import ReaderEngine
 import ReaderService
 

@@ -94,8 +94,8 @@ import Testing
 
     @Test func noMessageHasANumber() {
         for problem in ReaderProblem.allCases {
-            #expect(!problem.message(about: "the page").contains(where: \.isNumber))
-            #expect(!problem.rawValue.contains(where: \.isNumber))
+            let texts = [problem.message(about: "the page"), problem.rawValue]
+            #expect(texts.allSatisfy { text in !text.contains { $0.isNumber } })
         }
     }
 }
