@@ -92,6 +92,11 @@ let package = Package(
                 "Determinism", "JSON", "ClientApp",
             ], swiftSettings: settings),
         .target(
+            name: "ReaderEngine",
+            dependencies: [
+                "Determinism", "JSON", "ClientApp",
+            ], swiftSettings: settings),
+        .target(
             name: "ScenarioModel",
             dependencies: [
                 "Determinism", "LinkModel",
@@ -126,6 +131,11 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "ExpenseService",
+            dependencies: [
+                "Determinism", "JSON", httpTypes,
+            ], swiftSettings: settings),
+        .target(
+            name: "ReaderService",
             dependencies: [
                 "Determinism", "JSON", httpTypes,
             ], swiftSettings: settings),
@@ -224,6 +234,7 @@ let package = Package(
             dependencies: [
                 "Determinism", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine", "ClientApp",
                 "PatternEngine", "ScenarioModel", "NotesService", "ExpenseService", httpTypes,
+                "ReaderEngine", "ReaderService",
             ],
             swiftSettings: settings
         ),
@@ -262,6 +273,7 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "JSON", "SyncEngine", "PatternEngine", "ScenarioModel", "ConfigFiles",
                 "NotesService", "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
+                "ReaderEngine",
             ],
             swiftSettings: settings
         ),
@@ -355,6 +367,16 @@ let package = Package(
                 "JSON", "ExpenseService", httpTypes,
             ], swiftSettings: settings),
         .testTarget(
+            name: "ReaderEngineTests",
+            dependencies: [
+                "Determinism", "JSON", "ClientApp", "ReaderEngine", "ReaderService", "TestSupport", httpTypes,
+            ], swiftSettings: settings),
+        .testTarget(
+            name: "ReaderServiceTests",
+            dependencies: [
+                "JSON", "ReaderService", httpTypes,
+            ], swiftSettings: settings),
+        .testTarget(
             name: "AppClientTests",
             dependencies: [
                 "AppClient", "AppStore", "ClientApp", "ClientSockets", "PatternEngine", "TestSupport", grdb,
@@ -391,6 +413,7 @@ let package = Package(
                 "Determinism", "LinkModel", "SyncEngine", "PatternEngine", "ScenarioModel", "ScenarioWorld",
                 "ConfigFiles",
                 "SimulatedWorld", "TestSupport",
+                "ReaderEngine",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -292,6 +292,42 @@ static const struct cresources_file files[] = {
     {"scenarios/put-answer-lost.yaml", (const char[]){
 #embed "../../scenarios/put-answer-lost.yaml" suffix(, 0)
     }},
+    {"scenarios/reader-bad-server.yaml", (const char[]){
+#embed "../../scenarios/reader-bad-server.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-blocking-form.yaml", (const char[]){
+#embed "../../scenarios/reader-blocking-form.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-cold-start-offline.yaml", (const char[]){
+#embed "../../scenarios/reader-cold-start-offline.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-commute.yaml", (const char[]){
+#embed "../../scenarios/reader-commute.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-data-saver.yaml", (const char[]){
+#embed "../../scenarios/reader-data-saver.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-non-blocking-form.yaml", (const char[]){
+#embed "../../scenarios/reader-non-blocking-form.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-page-load.yaml", (const char[]){
+#embed "../../scenarios/reader-page-load.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-received-data.yaml", (const char[]){
+#embed "../../scenarios/reader-received-data.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-save-state.yaml", (const char[]){
+#embed "../../scenarios/reader-save-state.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-short-cache.yaml", (const char[]){
+#embed "../../scenarios/reader-short-cache.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-ttl-cache.yaml", (const char[]){
+#embed "../../scenarios/reader-ttl-cache.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-user-started-get.yaml", (const char[]){
+#embed "../../scenarios/reader-user-started-get.yaml" suffix(, 0)
+    }},
     {"scenarios/refresh-refused.yaml", (const char[]){
 #embed "../../scenarios/refresh-refused.yaml" suffix(, 0)
     }},

@@ -84,11 +84,13 @@ public struct AppVocabulary: Sendable {
     public let dialogs: [String]
     /// The messages that vanish by themselves, besides `none`.
     public let toasts: [String]
+    /// Whether the app shows all records of its service when it has synced.
+    public let showsAllRecords: Bool
 
     init(
         title: String, actions: [String], calls: [Call], kinds: [RecordKind] = [], settings: [Setting] = [],
         screens: [String], recordScreen: String? = nil, controls: [String], dialogs: [String] = [],
-        toasts: [String] = []
+        toasts: [String] = [], showsAllRecords: Bool = true
     ) {
         self.title = title
         self.actions = actions
@@ -100,6 +102,7 @@ public struct AppVocabulary: Sendable {
         self.controls = controls
         self.dialogs = dialogs
         self.toasts = toasts
+        self.showsAllRecords = showsAllRecords
     }
 
     /// The opacities of records.
@@ -158,11 +161,14 @@ extension Scenario {
     public enum App: String, CaseIterable, Hashable, Sendable {
         /// The expense app, client X.
         case expense
+        /// The network-first reader, client N.
+        case reader
 
         /// What a scenario may ask of it.
         public var vocabulary: AppVocabulary {
             switch self {
             case .expense: .expense
+            case .reader: .reader
             }
         }
     }

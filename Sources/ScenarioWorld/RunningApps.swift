@@ -1,6 +1,7 @@
 public import ClientApp
 public import HTTPWire
 internal import PatternEngine
+internal import ReaderEngine
 public import ScenarioModel
 
 extension Scenario.App {
@@ -18,6 +19,7 @@ extension Scenario.App {
         }
         return switch self {
         case .expense: machine(try PatternEngine(configuration, restoring: state, mutants: mutants.ofPatterns))
+        case .reader: machine(try ReaderEngine(configuration, restoring: state, mutants: mutants.ofReader))
         }
     }
 }

@@ -37,6 +37,7 @@ enum Layers {
             targets: ["Determinism", "HTTPWire", "JSON"],
             packages: ["DequeModule", "NIOCore"]),
         .init(name: "PatternEngine", layer: 0, targets: ["Determinism", "JSON", "ClientApp"], packages: []),
+        .init(name: "ReaderEngine", layer: 0, targets: ["Determinism", "JSON", "ClientApp"], packages: []),
         .init(name: "ScenarioModel", layer: 0, targets: ["Determinism", "LinkModel"], packages: []),
         .init(
             name: "Impairment", layer: 0,
@@ -53,6 +54,7 @@ enum Layers {
             targets: ["Determinism", "JSON", "NotesContract"],
             packages: ["GRDB", "GRDBSQLite", "HTTPTypes"]),
         .init(name: "ExpenseService", layer: 1, targets: ["Determinism", "JSON"], packages: ["HTTPTypes"]),
+        .init(name: "ReaderService", layer: 1, targets: ["Determinism", "JSON"], packages: ["HTTPTypes"]),
         .init(name: "CRelay", layer: 1, targets: [], packages: []),
         .init(name: "SystemSockets", layer: 1, targets: ["CRelay"], packages: ["NIOCore"]),
         .init(
@@ -101,6 +103,7 @@ enum Layers {
             targets: [
                 "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ClientApp", "PatternEngine",
                 "ScenarioModel", "Impairment", "NotesService", "ExpenseService",
+                "ReaderEngine", "ReaderService",
             ],
             packages: ["HTTPTypes"]),
         .init(
@@ -136,6 +139,7 @@ enum Layers {
                 "Determinism", "LinkModel", "JSON", "SyncEngine", "PatternEngine", "ScenarioModel", "ConfigFiles",
                 "NotesService",
                 "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
+                "ReaderEngine",
             ],
             packages: []),
         .init(

@@ -29,6 +29,7 @@ extension MutantGallery {
             default: .noSilentOverwrite
             }
         case .pattern: .visibleState
+        case .reader: .visibleState
         }
     }
 

@@ -1,0 +1,69 @@
+internal import ClientApp
+
+/// A kind of failure, as a user can understand it. Its texts say that something failed, why in general, and what the user
+/// can do; they have no numbers.
+public enum ReaderProblem: String, CaseIterable, Hashable, Sendable {
+    // The network.
+    /// There is no connection, or it was lost, or a captive portal responds.
+    case noConnection = "no-connection"
+    /// The server does not respond in time.
+    case notResponding = "not-responding"
+    // The server.
+    /// The server has no such thing (404, 410).
+    case notFound = "not-found"
+    /// The server fails in another way.
+    case cannotLoad = "cannot-load"
+    /// The server does not execute a write.
+    case cannotSave = "cannot-save"
+    // Received data.
+    /// What the server has sent lacks required data.
+    case receivedData = "received-data"
+
+    /// Creates the problem of a request without a response of the service. A captive portal is a part of the network.
+    init(_ cause: AppFailure.Cause) {
+        self =
+            switch cause {
+            case .noConnection, .lost, .foreign: .noConnection
+            case .timeout: .notResponding
+            case .malformed: .receivedData
+            }
+    }
+
+    /// Creates the problem of a read that the server rejects.
+    init(status: Int) { self = status == 404 || status == 410 ? .notFound : .cannotLoad }
+
+    /// Whether the user may try again.
+    public var canBeRetried: Bool { self != .notFound }
+
+    /// Returns the text about a subject, such as `the profile`.
+    public func message(about subject: String) -> String {
+        switch self {
+        case .noConnection: "No network connection. Connect and try again."
+        case .notResponding: "The server is not responding. Try again later."
+        case .notFound: "The server does not have \(subject) any more."
+        case .cannotLoad: "Cannot get \(subject). Try again later."
+        case .cannotSave: "Cannot save \(subject). Try again later."
+        case .receivedData: "Error while getting \(subject). Try again later."
+        }
+    }
+}
+
+/// The values of dialogs and messages that the reader shows.
+public enum ReaderText {
+    /// The dialog after a form in the background has failed.
+    public static let notSent = "not-sent"
+    /// The dialog after a like has failed whose page the user has left.
+    public static let notSaved = "not-saved"
+    /// The dialog while a blocking form is sent.
+    public static let sending = "sending"
+    /// The message after a form was sent.
+    public static let sent = "sent"
+    /// The message after the user has chosen that a form is sent later.
+    public static let sentLater = "sent-later"
+    /// The value of an input that the user has filled in and that is not shown.
+    public static let concealed = "concealed"
+    /// The value of an additional part of a page that could not be got.
+    public static func missing(_ name: String) -> String { "could not get the \(name)" }
+    /// The value of a picture that the data saver does not load.
+    public static let notLoaded = "not loaded to save data"
+}
