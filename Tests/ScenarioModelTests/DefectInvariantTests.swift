@@ -24,6 +24,25 @@ import Testing
         return run
     }
 
+    // MARK: I14
+
+    @Test func aNoteThatWasReadDoesNotVanishWithoutAReason() {
+        func violation(_ before: (inout HandwrittenRun) -> Void = { _ in }) -> String? {
+            var run = Self.run()
+            before(&run)
+            run.show(30, "A", [("n1", "one", "none")])
+            return Self.violation(run, .noBlocking)
+        }
+        let reason =
+            "n2 vanishes from A at 30.0 s, although its user has not deleted it and no response has been received"
+        #expect(violation() == reason)
+        #expect(violation { $0.add(30, .action(actor: "A", "deletes n1")) } == reason)
+        #expect(violation { $0.add(30, .action(actor: "A", "deletes n2")) } == nil)
+        #expect(violation { $0.exchange(30, "GET", row: nil, key: nil) } == nil)
+        #expect(violation { $0.exchange(30, "GET", row: nil, key: nil, responded: nil, received: nil) } == reason)
+        #expect(violation { $0.exchange(20, "GET", row: nil, key: nil) } == reason, "the response is ten seconds old")
+    }
+
     // MARK: I1
 
     @Test func aConflictKeepsTheTextOfTheUser() {
