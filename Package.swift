@@ -92,6 +92,9 @@ let package = Package(
                 "Determinism", "JSON", "ClientApp",
             ], swiftSettings: settings),
         .target(
+            name: "FieldEngine", dependencies: ["Determinism", "JSON", "NotesContract", "ClientApp"],
+            swiftSettings: settings),
+        .target(
             name: "ScenarioModel",
             dependencies: [
                 "Determinism", "LinkModel",
@@ -129,6 +132,9 @@ let package = Package(
             dependencies: [
                 "Determinism", "JSON", httpTypes,
             ], swiftSettings: settings),
+        .target(
+            name: "FieldService", dependencies: ["Determinism", "JSON", "NotesContract", httpTypes],
+            swiftSettings: settings),
         .target(
             name: "SyncStore",
             dependencies: [
@@ -224,6 +230,7 @@ let package = Package(
             dependencies: [
                 "Determinism", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine", "ClientApp",
                 "PatternEngine", "ScenarioModel", "NotesService", "ExpenseService", httpTypes,
+                "FieldEngine", "FieldService",
             ],
             swiftSettings: settings
         ),
@@ -262,6 +269,7 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "JSON", "SyncEngine", "PatternEngine", "ScenarioModel", "ConfigFiles",
                 "NotesService", "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
+                "FieldEngine",
             ],
             swiftSettings: settings
         ),
@@ -355,6 +363,15 @@ let package = Package(
                 "JSON", "ExpenseService", httpTypes,
             ], swiftSettings: settings),
         .testTarget(
+            name: "FieldServiceTests",
+            dependencies: ["JSON", "NotesContract", "FieldService", httpTypes], swiftSettings: settings),
+        .testTarget(
+            name: "FieldEngineTests",
+            dependencies: [
+                "Determinism", "JSON", "NotesContract", "ClientApp", "FieldEngine", "FieldService", "TestSupport",
+                httpTypes,
+            ], swiftSettings: settings),
+        .testTarget(
             name: "AppStoreTests",
             dependencies: [
                 "AppStore", "ClientApp", "JSON", "TestSupport",
@@ -385,7 +402,7 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "SyncEngine", "PatternEngine", "ScenarioModel", "ScenarioWorld",
                 "ConfigFiles",
-                "SimulatedWorld", "TestSupport",
+                "SimulatedWorld", "FieldEngine", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

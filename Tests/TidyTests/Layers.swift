@@ -37,6 +37,8 @@ enum Layers {
             targets: ["Determinism", "HTTPWire", "JSON"],
             packages: ["DequeModule", "NIOCore"]),
         .init(name: "PatternEngine", layer: 0, targets: ["Determinism", "JSON", "ClientApp"], packages: []),
+        .init(
+            name: "FieldEngine", layer: 0, targets: ["Determinism", "JSON", "NotesContract", "ClientApp"], packages: []),
         .init(name: "ScenarioModel", layer: 0, targets: ["Determinism", "LinkModel"], packages: []),
         .init(
             name: "Impairment", layer: 0,
@@ -53,6 +55,9 @@ enum Layers {
             targets: ["Determinism", "JSON", "NotesContract"],
             packages: ["GRDB", "GRDBSQLite", "HTTPTypes"]),
         .init(name: "ExpenseService", layer: 1, targets: ["Determinism", "JSON"], packages: ["HTTPTypes"]),
+        .init(
+            name: "FieldService", layer: 1, targets: ["Determinism", "JSON", "NotesContract"],
+            packages: ["HTTPTypes"]),
         .init(name: "CRelay", layer: 1, targets: [], packages: []),
         .init(name: "SystemSockets", layer: 1, targets: ["CRelay"], packages: ["NIOCore"]),
         .init(
@@ -101,6 +106,7 @@ enum Layers {
             targets: [
                 "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ClientApp", "PatternEngine",
                 "ScenarioModel", "Impairment", "NotesService", "ExpenseService",
+                "FieldEngine", "FieldService",
             ],
             packages: ["HTTPTypes"]),
         .init(
@@ -136,6 +142,7 @@ enum Layers {
                 "Determinism", "LinkModel", "JSON", "SyncEngine", "PatternEngine", "ScenarioModel", "ConfigFiles",
                 "NotesService",
                 "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
+                "FieldEngine",
             ],
             packages: []),
         .init(
