@@ -143,11 +143,7 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "CResources", exclude: ["dashboard"]),
         .target(name: "CRelay"),
-        .target(
-            name: "SystemSockets",
-            dependencies: [
-                "CRelay", nioCore,
-            ], swiftSettings: settings),
+        .target(name: "SystemSockets", dependencies: ["CRelay", nioCore], swiftSettings: settings),
         .target(
             name: "SpliceRelay",
             dependencies: [
@@ -173,11 +169,7 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
-        .target(
-            name: "ClientSockets",
-            dependencies: [
-                "HTTPWire", nioCore, nioPosix,
-            ], swiftSettings: settings),
+        .target(name: "ClientSockets", dependencies: ["HTTPWire", nioCore, nioPosix], swiftSettings: settings),
         .target(
             name: "AppStore",
             dependencies: [
@@ -314,19 +306,13 @@ let package = Package(
             ], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(
             name: "LinkModelTests",
-            dependencies: [
-                "Determinism", "LinkModel", "TestSupport",
-            ], swiftSettings: settings),
+            dependencies: ["Determinism", "LinkModel", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "TCPModelTests",
-            dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "TestSupport",
-            ], swiftSettings: settings),
-        .testTarget(
-            name: "JSONTests",
-            dependencies: [
-                "JSON", "TestSupport",
-            ], swiftSettings: settings),
+            dependencies: ["Determinism", "LinkModel", "TCPModel", "TestSupport"],
+            swiftSettings: settings),
+        .testTarget(name: "JSONTests", dependencies: ["JSON", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests",
             dependencies: [
@@ -378,9 +364,8 @@ let package = Package(
             ], swiftSettings: settings),
         .testTarget(
             name: "SyncStoreTests",
-            dependencies: [
-                "JSON", "NotesContract", "SyncEngine", "SyncStore", "TestSupport", grdb, sqlite,
-            ], swiftSettings: settings),
+            dependencies: ["JSON", "NotesContract", "SyncEngine", "SyncStore", "TestSupport", grdb, sqlite],
+            swiftSettings: settings),
         .testTarget(
             name: "SyncClientTests",
             dependencies: [
@@ -427,9 +412,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "LinkWorkloadTests",
-            dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "LinkWorkload",
-            ],
+            dependencies: ["Determinism", "LinkModel", "TCPModel", "LinkWorkload"],
             swiftSettings: settings),
         .testTarget(
             name: "ConfigFilesTests",

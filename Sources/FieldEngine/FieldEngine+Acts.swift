@@ -16,9 +16,13 @@ extension FieldEngine {
             screen = .list
             refresh()
         case .open(let key?): try open(key)
-        case .sync, .call("retry", nil, _):
-            forcesPull = true
-            refresh()
+        case .call("retry", nil, _):
+            // What the open screen shows: a file, or the payload.
+            if case .record(let key) = screen, payload?.files.contains(where: { $0.key == key }) == true {
+                return try openFile(key)
+            }
+            pull()
+        case .sync: pull()
         case .call("fetch", let key?, _): try openFile(key)
         case .call("note", let key?, let fields): try note(key, fields["text"] ?? "", isResolving: false, at: now)
         case .call("resolve", let key?, let fields):
@@ -27,6 +31,11 @@ extension FieldEngine {
         case .call("dismiss", let key?, _): try dismiss(key)
         case .delete, .call: throw .unknown
         }
+    }
+
+    private mutating func pull() {
+        forcesPull = true
+        refresh()
     }
 
     /// A run begins at once, if the policy allows it.

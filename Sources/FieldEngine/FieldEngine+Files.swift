@@ -20,10 +20,19 @@ extension FieldEngine {
             run.file = missing[Int(choices.integer(below: Int64(missing.count)))]
         }
         self.run = run
-        // A piece that would not arrive in time is not asked for.
-        if let stopAt = run.stopAt, let time = run.pieceTime, now + time > stopAt { return nil }
-        guard let id = run.file, let file = files[id] else { return nil }
-        return .file(id, range: file.nextRange())
+        guard let id = run.file, let file = files[id], let bytes = requestBytes(at: now) else { return nil }
+        return .file(id, range: file.nextRange(of: bytes))
+    }
+
+    /// Returns the size of the next request for a file: small at first, later as much as arrives before the run stops, at
+    /// the rate of the last request; `nil` if that is less than a piece.
+    private func requestBytes(at now: Instant) -> Int? {
+        guard let last = run?.lastTransfer else { return StoredFile.pieceBytes }
+        guard let stopAt = run?.stopAt else { return Self.fileRequestBytesMax }
+        // A part of the time is kept back, because rates vary.
+        let left = max(.zero, stopAt - now).count / 5 * 4
+        let bytes = Int64(last.bytes).scaledSaturating(by: left, over: max(1, last.time.count))
+        return bytes < Int64(StoredFile.pieceBytes) ? nil : min(Self.fileRequestBytesMax, Int(bytes))
     }
 
     /// Returns a request for a file that is not in flight.
@@ -31,14 +40,20 @@ extension FieldEngine {
         guard let run, run.failures < Self.transferFailuresMax else { return nil }
         let inFlight = exchanges.values.compactMap { if case .file(let id, _) = $0 { id } else { nil } }
         guard let id = missingFiles.first(where: { !inFlight.contains($0) }), let file = files[id] else { return nil }
-        return .file(id, range: file.nextRange())
+        return .file(id, range: file.nextRange(of: Self.fileRequestBytesMax))
     }
 
     public mutating func pieceReceived(_ piece: AppResponse, to number: Int, at now: Instant) {
         guard case .file(let id, let range)? = exchanges[number], let file = files[id],
-            Self.isPart(piece, of: file, from: range.lowerBound), let count = buffers[number]?.count
+            Self.isPart(piece, of: file, from: range.lowerBound)
         else { return }
-        buffers[number, default: []] += piece.body.prefix(range.count - count)
+        let count = arrived[number] ?? 0
+        let bytes = piece.body.prefix(range.count - count)
+        arrived[number] = count + bytes.count
+        buffers[number, default: []] += bytes
+        guard buffers[number]?.count ?? 0 >= StoredFile.pieceBytes else { return }
+        keepBytes(of: number, file: id)
+        pump(at: now)
     }
 
     /// Returns whether a response has the bytes of a file from an offset on.
@@ -57,15 +72,15 @@ extension FieldEngine {
     }
 
     mutating func filePieceReceived(
-        _ id: String, _ range: Range<Int>, _ response: AppResponse, of number: Int, at now: Instant
+        _ id: String, _ range: Range<Int>, _ response: AppResponse, of number: Int, after elapsed: Nanoseconds
     ) {
         guard let file = files[id] else { return }
-        let arrived = buffers[number]?.count ?? 0
+        let arrived = arrived.removeValue(forKey: number) ?? 0
         keepBytes(of: number, file: id)
         guard Self.isPart(response, of: file, from: range.lowerBound), arrived == range.count else {
             return fileFailed(id)
         }
-        if range.count == StoredFile.pieceBytes, let pieceStart { run?.pieceTime = now - pieceStart }
+        run?.lastTransfer = (range.count, elapsed)
         guard var file = files[id], file.received == file.size else { return }
         if AttachmentDigest(of: file.hasher) == file.digest || mutants.contains(.digestNotChecked) {
             file.isPulled = true

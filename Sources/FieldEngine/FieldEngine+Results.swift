@@ -34,7 +34,7 @@ extension FieldEngine {
         case .photoPiece(let key, let offset, let count):
             photoPieceReceived(key, end: offset + count, response)
         case .photoRestart(let key): run?.photo = (key, 0)
-        case .file(let id, let range): filePieceReceived(id, range, response, of: number, at: now)
+        case .file(let id, let range): filePieceReceived(id, range, response, of: number, after: elapsed)
         case .events: eventsReceived(response, at: now)
         }
         if notBefore ?? .start > now, run != nil {
@@ -61,6 +61,7 @@ extension FieldEngine {
             run?.mustRepeat = true
         case .file(let id, _):
             keepBytes(of: number, file: id)
+            arrived[number] = nil
             fileFailed(id)
         case .events: eventsAt = now + eventsTime
         }

@@ -58,11 +58,10 @@ extension FieldEngine {
 
     private var visibleScreen: AppView.Screen {
         guard let stitched else { return firstUse }
-        let loading = exchanges.values.compactMap { activity -> String? in
-            if case .file(let id, _) = activity { files[id]?.title } else { nil }
-        }.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.first
         var fields: RecordFields = [:]
-        fields["loading"] = loading
+        for case .file(let id, _) in exchanges.values {
+            if let title = files[id]?.title { fields[title] = FieldText.loading }
+        }
         switch screen {
         case .record(let key):
             if let question = stitched.questions.first(where: { $0.key == key }) {

@@ -50,8 +50,8 @@ public struct FieldEngine: AppEngine {
         var failures = 0
         /// The file that is downloaded.
         var file: String?
-        /// The time that the last full piece took.
-        var pieceTime: Nanoseconds?
+        /// The size of the last transfer of a file, and the time that it took.
+        var lastTransfer: (bytes: Int, time: Nanoseconds)?
     }
 
     /// The purpose of a request.
@@ -78,6 +78,8 @@ public struct FieldEngine: AppEngine {
     static let photoBytesMax = 4 << 20
     /// The greatest size of a file; greater ones are left out.
     static let fileBytesMax = 16 << 20
+    /// The greatest size of a request for a file.
+    static let fileRequestBytesMax = 256 << 10
     /// The bytes of a part of an upload.
     static let photoPieceBytes = 64 << 10
     /// The delay before a failed commit is repeated.
@@ -130,9 +132,10 @@ public struct FieldEngine: AppEngine {
     var exchanges: [Int: Activity] = [:]
     /// The times at which the requests in flight were sent.
     var sendTimes: [Int: Instant] = [:]
-    /// The bytes of downloads in flight.
+    /// The bytes of downloads in flight that are not in the store.
     var buffers: [Int: [UInt8]] = [:]
-    var pieceStart: Instant?
+    /// The number of bytes that have arrived of each.
+    var arrived: [Int: Int] = [:]
 
     var uncommitted = AppChange()
     var committing: AppChange?
@@ -323,6 +326,7 @@ public struct FieldEngine: AppEngine {
             if case .file(let id, _) = activity { keepBytes(of: number, file: id) }
             buffers[number] = nil
             sendTimes[number] = nil
+            arrived[number] = nil
         }
         if run != nil { endRun(at: now) }
     }
@@ -368,10 +372,6 @@ public struct FieldEngine: AppEngine {
         guard let request = request(for: activity, number: nextNumber) else { return }
         exchanges[nextNumber] = activity
         sendTimes[nextNumber] = now
-        if case .file = activity {
-            buffers[nextNumber] = []
-            pieceStart = now
-        }
         nextNumber += 1
         actions.append(.send(request))
     }

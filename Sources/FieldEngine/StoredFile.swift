@@ -41,9 +41,7 @@ struct StoredFile: Hashable, Sendable {
     var entityTag: String { "\"\(digest)\"" }
 
     /// The range of the next request.
-    func nextRange() -> Range<Int> {
-        received..<min(size, (received / Self.pieceBytes + 1) * Self.pieceBytes)
-    }
+    func nextRange(of bytes: Int) -> Range<Int> { received..<min(size, received + bytes) }
 
     /// Adds bytes after those in the store, up to the size of the file. Returns the changed pieces by their keys.
     mutating func append(_ bytes: [UInt8]) -> [(key: String, value: [UInt8])] {

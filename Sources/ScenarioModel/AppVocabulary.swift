@@ -47,6 +47,8 @@ public struct AppVocabulary: Sendable {
             case words([String])
             /// A time such as `5m`.
             case time
+            /// A number of bytes such as `2MB`.
+            case size
         }
 
         /// The name.
@@ -158,11 +160,14 @@ extension Scenario {
     public enum App: String, CaseIterable, Hashable, Sendable {
         /// The expense app, client X.
         case expense
+        /// The field app, client F.
+        case field
 
         /// What a scenario may ask of it.
         public var vocabulary: AppVocabulary {
             switch self {
             case .expense: .expense
+            case .field: .field
             }
         }
     }

@@ -1,6 +1,7 @@
 internal import ClientApp
 internal import Determinism
 internal import ExpenseService
+internal import FieldService
 internal import HTTPTypes
 internal import NotesService
 internal import ScenarioModel
@@ -37,7 +38,10 @@ struct ServiceRecord {
 /// The services of a run's apps, as one service beside the notes.
 struct AppServices: Sendable {
     /// The services that there are.
-    private static let known: [Scenario.App: any AppService.Type] = [.expense: ExpenseService.self]
+    private static let known: [Scenario.App: any AppService.Type] = [
+        .expense: ExpenseService.self,
+        .field: FieldService.self,
+    ]
 
     private let services: [Scenario.App: any AppService]
 
@@ -51,6 +55,7 @@ struct AppServices: Sendable {
         for app in scenario.apps {
             switch app {
             case .expense: services[app] = ExpenseService()
+            case .field: services[app] = FieldService()
             }
         }
         self.services = services

@@ -1,3 +1,4 @@
+public import FieldEngine
 public import NotesService
 public import PatternEngine
 public import ScenarioModel
@@ -11,10 +12,13 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
     case server(ServerMutant)
     /// A defect of the expense app.
     case pattern(PatternMutant)
+    /// A defect of the field app.
+    case field(FieldMutant)
 
     public static let allCases: [RunMutant] =
         Mutant.allCases.map(RunMutant.client) + ServerMutant.allCases.map(RunMutant.server)
         + PatternMutant.allCases.map(RunMutant.pattern)
+        + FieldMutant.allCases.map(RunMutant.field)
 
     /// The name in kebab-case, such as `no-backoff`.
     public var name: String {
@@ -22,6 +26,7 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
         case .client(let mutant): mutant.rawValue
         case .server(let mutant): mutant.rawValue
         case .pattern(let mutant): mutant.rawValue
+        case .field(let mutant): mutant.rawValue
         }
     }
 
@@ -32,6 +37,7 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
         switch self {
         case .client, .server: nil
         case .pattern: .expense
+        case .field: .field
         }
     }
 
@@ -43,6 +49,8 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
             self = .server(mutant)
         } else if let mutant = PatternMutant(rawValue: name) {
             self = .pattern(mutant)
+        } else if let mutant = FieldMutant(rawValue: name) {
+            self = .field(mutant)
         } else {
             return nil
         }
@@ -58,6 +66,11 @@ extension Sequence<RunMutant> {
     /// The defects of the expense app.
     public var ofPatterns: Set<PatternMutant> {
         Set(compactMap { if case .pattern(let mutant) = $0 { mutant } else { nil } })
+    }
+
+    /// The defects of the field app.
+    public var ofField: Set<FieldMutant> {
+        Set(compactMap { if case .field(let mutant) = $0 { mutant } else { nil } })
     }
 
     /// The defects of the server.

@@ -1,4 +1,5 @@
 public import ClientApp
+internal import FieldEngine
 public import HTTPWire
 internal import PatternEngine
 public import ScenarioModel
@@ -18,6 +19,7 @@ extension Scenario.App {
         }
         return switch self {
         case .expense: machine(try PatternEngine(configuration, restoring: state, mutants: mutants.ofPatterns))
+        case .field: machine(try FieldEngine(configuration, restoring: state, mutants: mutants.ofField))
         }
     }
 }

@@ -59,14 +59,16 @@ import Testing
         var client = try FieldClient(settings: ["window": "30000ms", "every": "600000ms"], files: [size])
         client.answer()
         var transfers: [Instant] = []
-        // Each piece takes three seconds.
+        // 30 kB/s, and a second for each request.
         for _ in 0..<200 where client.text("f1") != "available" {
             if client.inFlight.isEmpty {
                 let next = try #require(client.engine.nextDeadline)
                 client.advance(by: next - client.now)
             } else {
                 transfers.append(client.now)
-                let end = client.now + .seconds(3)
+                let range = client.inFlight[0].fields.first { $0.name == "Range" }?.value.dropFirst("bytes=".count)
+                let bounds = (range ?? "0-0").split(separator: "-").compactMap { Int64($0) }
+                let end = client.now + .milliseconds(1000 + (bounds[1] - bounds[0]) / 30)
                 if let next = client.engine.nextDeadline, next < end {
                     client.advance(by: next - client.now)
                 } else {
@@ -78,7 +80,7 @@ import Testing
         }
         #expect(client.text("f1") == "available" && client.fileBytes == size)
         // No request begins, or is in flight, between 25 s and the next run.
-        for time in transfers { #expect(time.sinceStart.count % 600_000_000_000 <= 22_000_000_000) }
+        for time in transfers { #expect(time.sinceStart.count % 600_000_000_000 <= 23_000_000_000) }
         #expect(Set(transfers.map { $0.sinceStart.count / 600_000_000_000 }).count == 2)
     }
 

@@ -28,6 +28,7 @@ extension MutantGallery {
             default: .noSilentOverwrite
             }
         case .pattern: .visibleState
+        case .field: .noLostWrite
         }
     }
 

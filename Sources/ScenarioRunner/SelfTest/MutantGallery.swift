@@ -68,6 +68,7 @@ public enum MutantGallery {
         case .client(let mutant): entry(of: mutant)
         case .server(let mutant): entry(of: mutant)
         case .pattern(let mutant): entry(of: mutant)
+        case .field(let mutant): entry(of: mutant)
         }
     }
 }
