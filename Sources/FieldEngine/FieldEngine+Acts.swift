@@ -13,7 +13,7 @@ extension FieldEngine {
         case .pin(let key): try pin(key, true)
         case .open(nil):
             // The user has come back to the app.
-            screen = .list
+            show(.list)
             refresh()
         case .open(let key?): try open(key)
         case .call("retry", nil, _):
@@ -159,7 +159,18 @@ extension FieldEngine {
                 throw AppActError("\(key) has no screen")
             }
         }
-        screen = .record(key)
+        show(.record(key))
+    }
+
+    /// Opens a screen. It is stored, so that a user who starts the app again is where the app was.
+    private mutating func show(_ screen: Screen) {
+        guard self.screen != screen else { return }
+        self.screen = screen
+        if case .record(let key) = screen {
+            uncommitted.set("screen", Array(key.text.utf8))
+        } else {
+            uncommitted.set("screen", nil)
+        }
     }
 
     /// The user wants a file now: if it is missing, it is the next one that is downloaded.

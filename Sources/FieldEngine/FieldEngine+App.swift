@@ -21,6 +21,9 @@ extension FieldEngine {
             guard let payload = FieldPayload(json) else { throw AppActError("the stored payload cannot be read") }
             self.payload = payload
         }
+        if let key = state["screen"].flatMap({ RecordKey(String(decoding: $0, as: UTF8.self)) }) {
+            screen = .record(key)
+        }
         pulledAt = counter("pulled")
         serverOffset = counter("offset")
         needsPull = counter("pull") != 0
