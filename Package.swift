@@ -358,6 +358,11 @@ let package = Package(
                 httpTypes,
             ], swiftSettings: settings),
         .testTarget(
+            name: "AppClientTests",
+            dependencies: [
+                "AppClient", "AppStore", "ClientApp", "ClientSockets", "PatternEngine", "TestSupport", grdb,
+            ], swiftSettings: settings),
+        .testTarget(
             name: "AppStoreTests",
             dependencies: [
                 "AppStore", "ClientApp", "JSON", "TestSupport",

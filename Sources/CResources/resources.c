@@ -442,6 +442,9 @@ static const struct cresources_file files[] = {
     {"Sources/CResources/demo/demo.js", (const char[]){
 #embed "demo/demo.js" suffix(, 0)
     }},
+    {"Sources/CResources/demo/patterns.yaml", (const char[]){
+#embed "demo/patterns.yaml" suffix(, 0)
+    }},
     {"Sources/CResources/demo/subway.yaml", (const char[]){
 #embed "demo/subway.yaml" suffix(, 0)
     }},

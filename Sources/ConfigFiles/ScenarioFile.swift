@@ -22,6 +22,9 @@ public struct ScenarioFile: Sendable {
     /// The file format's version, given as `scenario: 1`.
     public static let formatVersion = "1"
 
+    /// The greatest size of a file, in bytes.
+    public static var bytesMax: Int { YAMLReader.bytesMax }
+
     /// Returns whether a text has the key `scenario` at the beginning of a line: whether it claims to be a scenario.
     static func isScenario(_ text: some Sequence<UInt8>) -> Bool {
         Array(text).split(whereSeparator: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }).contains { line in

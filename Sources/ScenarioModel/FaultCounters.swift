@@ -33,8 +33,9 @@ public struct FaultCounters: Sendable {
         programs = Set(scenario.devices.filter(\.runsProgram).map(\.name))
         matches = faults.map { _ in 0 }
         applied = matches
-        streams = faults.indices.map { RandomStream(seed: seed, "fault/\($0)") }
-        points = faults.indices.map { RandomStream(seed: seed, "fault/\($0)/point") }
+        let names = Scenario.Fault.streamNames(faults)
+        streams = names.map { RandomStream(seed: seed, $0) }
+        points = names.map { RandomStream(seed: seed, "\($0)/point") }
     }
 
     /// Counts a request for every fault that it matches. Returns the first fault that applies to it; `nil` if none does.

@@ -15,6 +15,7 @@ struct DemoCommand: AsyncParsableCommand {
               slowlane demo
               slowlane demo --port 0
               slowlane demo --record offline.html
+              slowlane demo patterns
 
             The page plays sixty seconds of two devices and a server: a tunnel, edits on both devices, the conflict, its \
             resolution, and a lost response. It runs in virtual time, so that it can be paused, repeated and played faster; \
@@ -26,7 +27,7 @@ struct DemoCommand: AsyncParsableCommand {
             SIGINT and SIGTERM stop the server.
 
             Exit status: 0 stopped, or the file is written; 64 wrong arguments; 69 cannot bind the port or write the file.
-            """)
+            """, subcommands: [PatternsDemoCommand.self])
 
     @Option(help: ArgumentHelp("Port on the loopback interface; 0 picks a free port.", valueName: "port"))
     var port = 8475

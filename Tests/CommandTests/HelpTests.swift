@@ -6,7 +6,7 @@ import Testing
     private static let commands: [[String]] = [
         [], ["proxy"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
         ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["explore"],
-        ["shrink"], ["merge-reports"], ["demo"],
+        ["shrink"], ["merge-reports"], ["demo"], ["demo", "patterns"],
         ["selftest"],
         ["scenarios"],
         ["scenarios", "list"],

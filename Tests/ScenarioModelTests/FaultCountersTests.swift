@@ -44,6 +44,46 @@ import Testing
         #expect(Self.points([Self.fault(.cut, at: .any), Self.fault(.close, at: .any)]) == points)
     }
 
+    private static func chance(
+        _ method: String, _ action: Scenario.Fault.Action = .cut, times: ClosedRange<Int> = 0...1000
+    ) -> Scenario.Fault {
+        .init(
+            request: .init(method: method, row: nil), chance: Probability(partsPerMillion: 300_000), times: times,
+            device: nil, point: .committed, action: action, location: SourceLocation(file: "s.yaml"))
+    }
+
+    /// Returns the numbers of the requests to which a fault applies.
+    private static func applied(_ fault: Int, of faults: [Scenario.Fault]) -> [Int] {
+        var scenario = Scenario(name: "f")
+        scenario.devices = [.init(name: "A", user: "ada", startsSynced: true, network: [])]
+        scenario.faults = faults
+        var counters = FaultCounters(scenario, seed: 1)
+        return (0..<200).filter { number in
+            counters.requested(by: "A", method: number % 2 == 0 ? "PUT" : "POST", row: "n1")?.fault == fault
+        }
+    }
+
+    @Test func theRemovalOfAFaultDoesNotChangeTheDrawsOfOthers() {
+        let (first, second, third) = (Self.chance("PUT"), Self.chance("POST"), Self.chance("POST", .mute))
+        let drawn = Self.applied(1, of: [first, second])
+        #expect((10...50).contains(drawn.count), "\(drawn)")
+        #expect(Self.applied(0, of: [second]) == drawn)
+        // A fault of the same requests that comes before another one applies in its place, and shifts no draw.
+        let alone = Set(Self.applied(0, of: [third]))
+        let hidden = Set(drawn)
+        #expect(Set(Self.applied(1, of: [second, third])) == alone.subtracting(hidden))
+        #expect(alone != hidden)
+        // The number of times that a fault may apply is no part of its name.
+        #expect(Self.applied(0, of: [Self.chance("POST", times: 1...3)]) == Array(drawn.prefix(3)))
+    }
+
+    @Test func equalFaultsDrawDifferentRequests() {
+        let fault = Self.chance("PUT")
+        #expect(Self.applied(0, of: [fault, fault]) == Self.applied(0, of: [fault]))
+        // With the same draws, the first one would apply in its place each time.
+        #expect(!Self.applied(1, of: [fault, fault]).isEmpty)
+    }
+
     @Test func aFaultThatCannotBeIsRefused() {
         var scenario = Scenario(name: "f")
         scenario.faults = [Self.fault(.mute, at: .stored)]

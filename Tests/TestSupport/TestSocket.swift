@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 #if canImport(Darwin)
     import Darwin
@@ -94,20 +95,57 @@ public final class TestSocket: Sendable {
         }
     }
 
-    /// Returns a free port that the system does not assign to port 0: it is below Linux's `ip_local_port_range`.
-    public static func unusedPort() throws -> Int {
-        for _ in 0..<100 {
-            let port = Int.random(in: 20_000..<32_000)
-            let socket = TestSocket(makeDescriptor())
-            var address = loopback(port)
-            let isFree = withUnsafePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(socket.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+    /// The ports of one process: test processes run beside each other, and a test may use its port long after it was
+    /// found free. A UDP socket on the first port of the block reserves the block as long as the process runs.
+    private struct PortBlock {
+        /// All blocks are below Linux's `ip_local_port_range`, so that the system does not assign their ports to port 0.
+        static let all = 20_000..<32_000
+        static let size = 400
+
+        let first: Int
+        var used = 0
+
+        /// Reserves the first free block.
+        init() throws {
+            for first in stride(from: Self.all.lowerBound, to: Self.all.upperBound, by: Self.size) {
+                let descriptor = makeDescriptor(SOCK_DGRAM)
+                // A child process must not keep the block.
+                _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+                if bindLoopback(descriptor, first) {
+                    // The descriptor is never closed.
+                    self.first = first
+                    return
                 }
+                _ = systemClose(descriptor)
             }
-            if isFree { return port }
+            throw Failure(call: "bind", code: EADDRINUSE)
         }
-        throw Failure(call: "bind", code: EADDRINUSE)
+    }
+
+    private static let ports = Mutex<PortBlock?>(nil)
+
+    private static func bindLoopback(_ descriptor: CInt, _ port: Int) -> Bool {
+        var address = loopback(port)
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+    }
+
+    /// Returns a free port that no other test is given before all ports of this process have been used.
+    public static func unusedPort() throws -> Int {
+        try ports.withLock { ports in
+            var block = try ports ?? PortBlock()
+            defer { ports = block }
+            for _ in 0..<PortBlock.size {
+                let port = block.first + block.used
+                block.used = (block.used + 1) % PortBlock.size
+                let socket = TestSocket(makeDescriptor())
+                if withExtendedLifetime(socket, { bindLoopback(socket.descriptor, port) }) { return port }
+            }
+            throw Failure(call: "bind", code: EADDRINUSE)
+        }
     }
 
     /// Accepts the next connection.
@@ -226,13 +264,13 @@ public final class TestSocket: Sendable {
         return address
     }
 
-    private static func makeDescriptor() -> CInt {
-        #if canImport(Glibc)
-            socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
-        #else
-            socket(AF_INET, SOCK_STREAM, 0)
-        #endif
-    }
+    #if canImport(Glibc)
+        private static func makeDescriptor(_ type: __socket_type = SOCK_STREAM) -> CInt {
+            socket(AF_INET, CInt(type.rawValue), 0)
+        }
+    #else
+        private static func makeDescriptor(_ type: CInt = SOCK_STREAM) -> CInt { socket(AF_INET, type, 0) }
+    #endif
 }
 
 // The system calls, under names that differ from the methods'.

@@ -37,6 +37,20 @@ extension Scenario {
         return true
     }
 
+    /// Returns the scenario with steps that may be left out where their actions are not possible.
+    func makingStepsOptional() -> Scenario {
+        var result = self
+        result.steps = steps.map { $0.replacing(isOptional: true) }
+        return result
+    }
+
+    /// Lets no step be left out.
+    mutating func makeStepsMandatory() -> Bool {
+        guard steps.contains(where: \.isOptional) else { return false }
+        steps = steps.map { $0.replacing(isOptional: false) }
+        return true
+    }
+
     /// Replaces texts by single letters; equal texts stay equal.
     mutating func shortenTexts() -> Bool {
         var texts: [String] = []
@@ -148,6 +162,10 @@ extension Scenario.Step {
     }
 
     func replacing(action: (actor: String, action: Scenario.Action)?) -> Scenario.Step {
+        Scenario.Step(trigger: trigger, action: action, mark: mark, isOptional: isOptional, location: location)
+    }
+
+    func replacing(isOptional: Bool) -> Scenario.Step {
         Scenario.Step(trigger: trigger, action: action, mark: mark, isOptional: isOptional, location: location)
     }
 

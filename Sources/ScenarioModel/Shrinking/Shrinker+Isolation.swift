@@ -10,7 +10,7 @@ extension Shrinker {
     private static let requestsMax = 3
     /// The maximum number of moments, and of guesses, of one search.
     private static let momentsMax = 3
-    private static let guessesMax = 400
+    private static let guessesMax = 200
     /// The number of steps and faults up to which there is nothing to guess.
     private static let stepsMin = 4
     private static let faultsMin = 2
@@ -35,6 +35,7 @@ extension Shrinker {
                                 if runs >= limit { return false }
                                 var candidate = origin.removing(steps: removed, observation.history)
                                 candidate?.faults = faults
+                                candidate?.healAt = nil
                                 if isOnGoodNetwork { candidate?.useEverywhere(wifi) }
                                 if attempt(candidate?.repaired(observation.history)) { return true }
                             }
@@ -112,8 +113,7 @@ extension Shrinker {
 
     // MARK: Fewer faults
 
-    /// Replaces faults of the same requests, effect and point by one that applies several times, and faults by an outage of
-    /// the link that lasts as long.
+    /// Replaces faults of the same requests, effect and point by one that applies several times.
     mutating func mergeFaults() -> Bool {
         var hasChanged = false
         var first = 0
@@ -128,12 +128,21 @@ extension Shrinker {
             guard alike.count > 1 else { continue }
             let numbers = alike.map { current.faults[$0].nth }
             guard let least = numbers.min(), let most = numbers.max() else { continue }
-            let times = most - least + 1
-            var candidate = current
-            candidate.faults[alike[0]] = fault.replacing(nth: least).replacing(times: times...times)
-            candidate.faults = candidate.faults.enumerated()
-                .filter { !alike.dropFirst().contains($0.offset) }.map(\.element)
-            hasChanged = attempt(candidate) || hasChanged
+            let others = Set(alike.dropFirst())
+            // Faults of different requests become one of all requests up to the last. Of faults of the same request, each
+            // later one applies to a later request.
+            let sum = alike.reduce(Int64(0)) { $0.addingSaturating(Int64(current.faults[$1].times.upperBound)) }
+            let span = Int64(most - least)
+            for count in Set([span + 1, sum, sum.addingSaturating(span)]).sorted() where count >= alike.count {
+                let times = Int(count)
+                var candidate = current
+                candidate.faults[alike[0]] = fault.replacing(nth: least, times: times...times)
+                candidate.faults = candidate.faults.enumerated().filter { !others.contains($0.offset) }.map(\.element)
+                if attempt(candidate) {
+                    hasChanged = true
+                    break
+                }
+            }
         }
         return hasChanged
     }

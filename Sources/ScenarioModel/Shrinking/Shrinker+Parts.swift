@@ -5,22 +5,25 @@ internal import LinkModel
 extension Shrinker {
     private var history: History { observation.history }
 
-    /// Removes what comes after the violation.
+    /// Removes what comes after the violation, and lets the heal phase begin when nothing more can happen.
     mutating func cutTail() -> Bool {
         let end = violation.context.time
-        var candidate = current
-        candidate.devices = current.devices.map { device in
-            device.replacingNetwork(device.network.filter { $0.start <= end })
-        }
-        let late = current.steps.indices.filter { time(ofStep: $0) > end }
-        let isShorter = !late.isEmpty || candidate.plannedEnd < current.plannedEnd
-        return isShorter && attempt(candidate.removing(steps: Set(late), history))
+        let candidate = current.window(from: .zero, to: end, history)
+        guard let candidate else { return false }
+        let isShorter = candidate.steps.count < current.steps.count || candidate.plannedEnd < current.plannedEnd
+        if isShorter || current.healAt != nil, attempt(candidate) { return true }
+        guard isShorter, let healAt = current.healAt else { return false }
+        var kept = candidate
+        kept.healAt = healAt
+        return attempt(kept)
     }
 
-    /// Returns the time at which a step started; that of its trigger if it did not.
-    private func time(ofStep step: Int) -> Nanoseconds {
-        if case .at(let time) = current.steps[step].trigger { return time }
-        return history.index(ofStep: step).map { history.entries[$0].time } ?? Nanoseconds(.max)
+    /// Removes the reactions of users.
+    mutating func removeWorkload() -> Bool {
+        if current.workload.isEmpty { return false }
+        var candidate = current
+        candidate.workload = []
+        return attempt(candidate.repaired(history))
     }
 
     // MARK: Classes
@@ -113,7 +116,7 @@ extension Shrinker {
     /// The steps in the order of their times, then the faults.
     private var units: [Unit] {
         let steps = current.steps.indices.sorted { left, right in
-            (time(ofStep: left), left) < (time(ofStep: right), right)
+            (current.time(ofStep: left, history), left) < (current.time(ofStep: right, history), right)
         }
         return steps.map { .step($0) } + current.faults.indices.map { .fault($0) }
     }

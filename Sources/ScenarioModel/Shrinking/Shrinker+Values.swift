@@ -189,6 +189,7 @@ extension Shrinker {
         attempt({ $0.set(\.tokenLife, nil) }, &self)
         attempt({ $0.set(\.contract, "compat") }, &self)
         attempt({ $0.useOneUser() }, &self)
+        attempt({ $0.makeStepsMandatory() }, &self)
         if current.seed > 1 { attempt({ $0.set(\.seed, 0) }, &self) }
         if current.seed > 1 { attempt({ $0.set(\.seed, 1) }, &self) }
         for index in current.faults.indices {

@@ -32,6 +32,8 @@ public struct Shrinker {
         public let run: (Scenario, _ isControl: Bool) -> Observation?
         /// Returns whether the file of a scenario can be written and read.
         public let isValid: (Scenario) -> Bool
+        /// Returns whether a file of a scenario would be too large to be read.
+        public let isTooLarge: (Scenario) -> Bool
         /// Returns whether time is left.
         public let hasTime: () -> Bool
         /// The network that replaces others.
@@ -46,11 +48,13 @@ public struct Shrinker {
         /// Creates an environment.
         public init(
             run: @escaping (Scenario, _ isControl: Bool) -> Observation?, isValid: @escaping (Scenario) -> Bool,
+            isTooLarge: @escaping (Scenario) -> Bool = { _ in false },
             hasTime: @escaping () -> Bool, wifi: Timeline.NamedConditions, unnamedLink: String,
             profile: @escaping (String) -> Timeline.NamedConditions?, hasMutants: Bool
         ) {
             self.run = run
             self.isValid = isValid
+            self.isTooLarge = isTooLarge
             self.hasTime = hasTime
             self.wifi = wifi
             self.unnamedLink = unnamedLink
@@ -93,6 +97,8 @@ public struct Shrinker {
     private(set) var observation: Observation
     private(set) var violation: Violation
     private var failedSteps: Int
+    /// Whether the file of the current scenario would be too large.
+    private var isTooLarge: Bool
     private var usesControl = false
     private var wasLimited = false
 
@@ -113,7 +119,7 @@ public struct Shrinker {
         return shrinker.search(scenario)
     }
 
-    private init(
+    init(
         _ scenario: Scenario, _ observation: Observation, _ violation: Violation, runsMax: Int,
         in environment: Environment
     ) {
@@ -122,25 +128,18 @@ public struct Shrinker {
         self.observation = observation
         self.violation = violation
         current = scenario
+        isTooLarge = environment.isTooLarge(scenario)
         failedSteps = observation.history.failedStepCount
         runs = 1
     }
 
     private mutating func search(_ scenario: Scenario) -> Result? {
-        let history = observation.history
-        let choices: [Scenario.DrawnParts] = [.all, [.reactions, .faults], [.reactions, .networks], .reactions, []]
-        let original = scenario.materialized(seed: scenario.seed, history: history)
+        let original = scenario.materialized(seed: scenario.seed, history: observation.history)
         keepTargetOnly()
         // From here on, candidates are compared with controls if the rule needs them. The faults of a run with mutants are
         // not always those of the control.
         if !violation.holdsForEveryScenario { usesControl = isKeptInControl(current) }
-        for parts in choices {
-            var candidate = scenario.materialized(seed: scenario.seed, history: history, parts: parts)
-            candidate.expectations = current.expectations
-            candidate.invariants = current.invariants
-            (candidate.about, candidate.tags, candidate.exploration) = ("", [], nil)
-            if attempt(candidate) { break }
-        }
+        materialize(scenario)
         useNamesOfFiles()
         narrowFaults()
         for _ in 0..<Self.roundsMax {
@@ -153,6 +152,22 @@ public struct Shrinker {
             isComplete: !wasLimited, hasControl: violation.holdsForEveryScenario ? nil : usesControl)
     }
 
+    /// Replaces draws by explicit values: of all parts, or of as many as possible.
+    private mutating func materialize(_ scenario: Scenario) {
+        let history = observation.history
+        let choices: [Scenario.DrawnParts] = [.all, [.reactions, .faults], [.reactions, .networks], .reactions, []]
+        for parts in choices {
+            var candidate = scenario.materialized(seed: scenario.seed, history: history, parts: parts)
+            candidate.expectations = current.expectations
+            candidate.invariants = current.invariants
+            (candidate.about, candidate.tags, candidate.exploration) = ("", [], nil)
+            if attempt(candidate) { return }
+            // A reaction at a fixed time need not be possible when earlier events have shifted.
+            let hasReactions = parts.contains(.reactions) && !scenario.workload.isEmpty
+            if hasReactions, attempt(candidate.makingStepsOptional()) { return }
+        }
+    }
+
     /// Replaces draws by explicit values where that was not possible in the larger scenario.
     private mutating func makeExplicit() -> Bool {
         let hasDraws = current.faults.contains { $0.chance != nil || $0.point == .any || !$0.mustFire }
@@ -160,7 +175,8 @@ public struct Shrinker {
         for parts: Scenario.DrawnParts in [[.reactions, .faults], .faults, .reactions] {
             let explicit = current.materialized(seed: current.seed, history: observation.history, parts: parts)
             if explicit.faults == current.faults, explicit.workload == current.workload { continue }
-            if attempt(explicit) {
+            let hasReactions = explicit.workload != current.workload
+            if attempt(explicit) || hasReactions && attempt(explicit.makingStepsOptional()) {
                 narrowFaults()
                 return true
             }
@@ -237,13 +253,22 @@ public struct Shrinker {
         guard let observed = environment.run(candidate, false),
             observed.history.failedStepCount <= failedSteps,
             let found = Violation.first(like: violation, in: observed.verdict, candidate, observed.history),
-            !usesControl || isKeptInControl(candidate), environment.isValid(candidate)
+            !usesControl || isKeptInControl(candidate), isAcceptable(candidate)
         else { return false }
         current = candidate
         observation = observed
         violation = found
         failedSteps = observed.history.failedStepCount
         return true
+    }
+
+    /// Returns whether a scenario has a file, or only its size prevents one as it has before.
+    private mutating func isAcceptable(_ candidate: Scenario) -> Bool {
+        if environment.isValid(candidate) {
+            isTooLarge = false
+            return true
+        }
+        return isTooLarge && environment.isTooLarge(candidate)
     }
 
     private var hasBudget: Bool {
@@ -285,9 +310,11 @@ public struct Shrinker {
         func note(_ changed: Bool) { hasChanged = changed || hasChanged }
         note(makeExplicit())
         note(cutTail())
-        // Runs of small scenarios take less time, so that guesses come first.
-        note(isolate())
+        note(removeWorkload())
+        note(shortenRun())
         note(removeClasses())
+        // Runs of small scenarios take less time, so that guesses come before single removals.
+        note(isolate())
         note(removeUnits())
         note(mergeFaults())
         note(simplifyNetworks())

@@ -45,6 +45,10 @@ public struct RunShrinker: Sendable {
                 }
                 return (try? ScenarioFile(parsing: text, file: "candidate.yaml")) != nil
             },
+            isTooLarge: { candidate in
+                let text = try? ScenarioWriter.text(FailureFile.named(candidate, "candidate"))
+                return text.map { $0.utf8.count > ScenarioFile.bytesMax } ?? false
+            },
             hasTime: { clock.now - start < timeMax && !isCancelled() }, wifi: Self.profile("wifi") ?? Self.clear,
             unnamedLink: ProfileCatalogue.unnamed, profile: Self.profile, hasMutants: !run.mutants.isEmpty)
         let result = Shrinker.shrink(

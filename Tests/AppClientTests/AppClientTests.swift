@@ -1,0 +1,96 @@
+import AppClient
+import AppStore
+import ClientApp
+import ClientSockets
+import GRDB
+import PatternEngine
+import Synchronization
+import TestSupport
+import Testing
+
+/// The live driver of an app, without a network.
+@Suite(.timeLimit(.minutes(1))) struct AppClientTests {
+    /// The commits and views of a client.
+    private final class Log: Sendable {
+        private let activities = Mutex<[AppClient.Activity]>([])
+        let stream: AsyncStream<Void>
+        private let continuation: AsyncStream<Void>.Continuation
+
+        init() { (stream, continuation) = AsyncStream.makeStream() }
+
+        func add(_ activity: AppClient.Activity) {
+            activities.withLock { $0.append(activity) }
+            continuation.yield()
+        }
+
+        var commits: Int {
+            activities.withLock { $0.count { if case .committed = $0 { true } else { false } } }
+        }
+
+        /// The receiver in the form on the screen that was shown last.
+        var receiver: String? {
+            activities.withLock { activities in
+                for activity in activities.reversed() {
+                    if case .view(let view) = activity { return view.screen.fields["to"] }
+                }
+                return nil
+            }
+        }
+    }
+
+    private static func start(_ path: String, _ log: Log) async throws -> AppClient {
+        let target = ClientChannels.Target(host: "127.0.0.1", port: 1) { true }
+        var configuration = AppClient.Configuration(target: target, storePath: path) { state in
+            AppMachine(
+                engine: try PatternEngine(AppConfiguration(seed: 1), restoring: state), host: "h", authorization: nil)
+        }
+        configuration.interface = AppInterface(isUp: false)
+        return try await AppClient.start(configuration) { log.add($0) }
+    }
+
+    @Test func aChangeThatCannotBeCommittedIsKeptAndShownWhenItIsDurable() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("x.db")
+        let log = Log()
+        let client = try await Self.start(path, log)
+        try await client.perform(.call("transfer", nil, [:]))
+        // A lock of another connection stands for a disk without space.
+        var unsafe = Configuration()
+        unsafe.allowsUnsafeTransactions = true
+        let other = try DatabaseQueue(path: path, configuration: unsafe)
+        try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        try await client.perform(.call("fill", nil, ["to": "Bo"]))
+        #expect(log.commits == 0 && log.receiver == nil, "what is not durable is not shown")
+        try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+        for await _ in log.stream where log.receiver != nil { break }
+        #expect(log.commits == 1 && log.receiver == "Bo")
+        await client.kill()
+
+        let again = Log()
+        let second = try await Self.start(path, again)
+        try await second.perform(.call("transfer", nil, [:]))
+        #expect(again.receiver == "Bo", "the input survives the process")
+        await second.kill()
+    }
+
+    @Test func aClientThatIsKilledEndsAndRefusesActs() async throws {
+        let folder = try TemporaryFolder()
+        let client = try await Self.start(folder.path("x.db"), Log())
+        await client.kill()
+        await client.kill()
+        await #expect(throws: AppClient.StoppedError.self) { try await client.perform(.sync) }
+    }
+
+    @Test func aStoreThatCannotBeReadIsRefusedWithItsPlace() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("x.db")
+        var change = AppChange()
+        change.set("write/1", Array("{".utf8))
+        let store = try AppStore(path: path)
+        try store.commit(change)
+        store.close()
+        await #expect(throws: AppActError("the stored value 'write/1' cannot be read")) {
+            try await Self.start(path, Log())
+        }
+    }
+}
