@@ -97,6 +97,9 @@ let package = Package(
                 "Determinism", "JSON", "ClientApp",
             ], swiftSettings: settings),
         .target(
+            name: "FieldEngine", dependencies: ["Determinism", "JSON", "NotesContract", "ClientApp"],
+            swiftSettings: settings),
+        .target(
             name: "ScenarioModel",
             dependencies: [
                 "Determinism", "LinkModel",
@@ -140,6 +143,9 @@ let package = Package(
                 "Determinism", "JSON", httpTypes,
             ], swiftSettings: settings),
         .target(
+            name: "FieldService", dependencies: ["Determinism", "JSON", "NotesContract", httpTypes],
+            swiftSettings: settings),
+        .target(
             name: "SyncStore",
             dependencies: [
                 "JSON", "NotesContract", "SyncEngine", grdb, sqlite,
@@ -147,11 +153,7 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "CResources", exclude: ["dashboard"]),
         .target(name: "CRelay"),
-        .target(
-            name: "SystemSockets",
-            dependencies: [
-                "CRelay", nioCore,
-            ], swiftSettings: settings),
+        .target(name: "SystemSockets", dependencies: ["CRelay", nioCore], swiftSettings: settings),
         .target(
             name: "SpliceRelay",
             dependencies: [
@@ -177,11 +179,7 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
-        .target(
-            name: "ClientSockets",
-            dependencies: [
-                "HTTPWire", nioCore, nioPosix,
-            ], swiftSettings: settings),
+        .target(name: "ClientSockets", dependencies: ["HTTPWire", nioCore, nioPosix], swiftSettings: settings),
         .target(
             name: "AppStore",
             dependencies: [
@@ -235,6 +233,7 @@ let package = Package(
                 "Determinism", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine", "ClientApp",
                 "PatternEngine", "ScenarioModel", "NotesService", "ExpenseService", httpTypes,
                 "ReaderEngine", "ReaderService",
+                "FieldEngine", "FieldService",
             ],
             swiftSettings: settings
         ),
@@ -274,6 +273,7 @@ let package = Package(
                 "Determinism", "LinkModel", "JSON", "SyncEngine", "PatternEngine", "ScenarioModel", "ConfigFiles",
                 "NotesService", "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
                 "ReaderEngine",
+                "FieldEngine",
             ],
             swiftSettings: settings
         ),
@@ -318,19 +318,13 @@ let package = Package(
             ], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(
             name: "LinkModelTests",
-            dependencies: [
-                "Determinism", "LinkModel", "TestSupport",
-            ], swiftSettings: settings),
+            dependencies: ["Determinism", "LinkModel", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "TCPModelTests",
-            dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "TestSupport",
-            ], swiftSettings: settings),
-        .testTarget(
-            name: "JSONTests",
-            dependencies: [
-                "JSON", "TestSupport",
-            ], swiftSettings: settings),
+            dependencies: ["Determinism", "LinkModel", "TCPModel", "TestSupport"],
+            swiftSettings: settings),
+        .testTarget(name: "JSONTests", dependencies: ["JSON", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests",
             dependencies: [
@@ -377,6 +371,15 @@ let package = Package(
                 "JSON", "ReaderService", httpTypes,
             ], swiftSettings: settings),
         .testTarget(
+            name: "FieldServiceTests",
+            dependencies: ["JSON", "NotesContract", "FieldService", httpTypes], swiftSettings: settings),
+        .testTarget(
+            name: "FieldEngineTests",
+            dependencies: [
+                "Determinism", "JSON", "NotesContract", "ClientApp", "FieldEngine", "FieldService", "TestSupport",
+                httpTypes,
+            ], swiftSettings: settings),
+        .testTarget(
             name: "AppClientTests",
             dependencies: [
                 "AppClient", "AppStore", "ClientApp", "ClientSockets", "PatternEngine", "TestSupport", grdb,
@@ -388,9 +391,8 @@ let package = Package(
             ], swiftSettings: settings),
         .testTarget(
             name: "SyncStoreTests",
-            dependencies: [
-                "JSON", "NotesContract", "SyncEngine", "SyncStore", "TestSupport", grdb, sqlite,
-            ], swiftSettings: settings),
+            dependencies: ["JSON", "NotesContract", "SyncEngine", "SyncStore", "TestSupport", grdb, sqlite],
+            swiftSettings: settings),
         .testTarget(
             name: "SyncClientTests",
             dependencies: [
@@ -412,8 +414,7 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "SyncEngine", "PatternEngine", "ScenarioModel", "ScenarioWorld",
                 "ConfigFiles",
-                "SimulatedWorld", "TestSupport",
-                "ReaderEngine",
+                "SimulatedWorld", "FieldEngine", "ReaderEngine", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
@@ -438,9 +439,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "LinkWorkloadTests",
-            dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "LinkWorkload",
-            ],
+            dependencies: ["Determinism", "LinkModel", "TCPModel", "LinkWorkload"],
             swiftSettings: settings),
         .testTarget(
             name: "ConfigFilesTests",

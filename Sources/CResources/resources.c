@@ -226,6 +226,51 @@ static const struct cresources_file files[] = {
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
     }},
+    {"scenarios/field-batches-by-period.yaml", (const char[]){
+#embed "../../scenarios/field-batches-by-period.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-corrupt-file.yaml", (const char[]){
+#embed "../../scenarios/field-corrupt-file.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-daily-cache.yaml", (const char[]){
+#embed "../../scenarios/field-daily-cache.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-first-use.yaml", (const char[]){
+#embed "../../scenarios/field-first-use.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-interface-policy.yaml", (const char[]){
+#embed "../../scenarios/field-interface-policy.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-killed-anywhere.yaml", (const char[]){
+#embed "../../scenarios/field-killed-anywhere.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-large-file-over-edge.yaml", (const char[]){
+#embed "../../scenarios/field-large-file-over-edge.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-late-answer.yaml", (const char[]){
+#embed "../../scenarios/field-late-answer.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-one-file-at-a-time.yaml", (const char[]){
+#embed "../../scenarios/field-one-file-at-a-time.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-overnight.yaml", (const char[]){
+#embed "../../scenarios/field-overnight.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-photo-resumes.yaml", (const char[]){
+#embed "../../scenarios/field-photo-resumes.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-poison-record.yaml", (const char[]){
+#embed "../../scenarios/field-poison-record.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-pushed-but-not-pulled.yaml", (const char[]){
+#embed "../../scenarios/field-pushed-but-not-pulled.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-quota.yaml", (const char[]){
+#embed "../../scenarios/field-quota.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-stitching.yaml", (const char[]){
+#embed "../../scenarios/field-stitching.yaml" suffix(, 0)
+    }},
     {"scenarios/flapping.yaml", (const char[]){
 #embed "../../scenarios/flapping.yaml" suffix(, 0)
     }},

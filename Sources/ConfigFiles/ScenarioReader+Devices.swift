@@ -108,6 +108,12 @@ extension ScenarioReader {
                     "the setting '\(setting.name)' is '\(argument.value.prefix(40))'; expected "
                         + words.joined(separator: " or "), at: node)
             case .words: break
+            case .size:
+                do throws(Quantity.ParseError) {
+                    return Scenario.Argument(name: argument.name, value: "\(try Quantity.size(argument.value))")
+                } catch {
+                    reader.report("the setting '\(setting.name)': \(error.message)", at: node)
+                }
             case .time:
                 do throws(Quantity.ParseError) {
                     let milliseconds = try Quantity.time(argument.value).count / 1_000_000

@@ -47,6 +47,8 @@ public struct AppVocabulary: Sendable {
             case words([String])
             /// A time such as `5m`.
             case time
+            /// A number of bytes such as `2MB`.
+            case size
         }
 
         /// The name.
@@ -163,12 +165,15 @@ extension Scenario {
         case expense
         /// The network-first reader, client N.
         case reader
+        /// The field app, client F.
+        case field
 
         /// What a scenario may ask of it.
         public var vocabulary: AppVocabulary {
             switch self {
             case .expense: .expense
             case .reader: .reader
+            case .field: .field
             }
         }
     }

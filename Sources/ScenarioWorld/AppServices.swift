@@ -1,6 +1,7 @@
 internal import ClientApp
 internal import Determinism
 internal import ExpenseService
+internal import FieldService
 internal import HTTPTypes
 internal import NotesService
 internal import ReaderService
@@ -41,6 +42,7 @@ struct AppServices: Sendable {
     private static let known: [Scenario.App: any AppService.Type] = [
         .expense: ExpenseService.self,
         .reader: ReaderService.self,
+        .field: FieldService.self,
     ]
 
     private let services: [Scenario.App: any AppService]
@@ -56,6 +58,7 @@ struct AppServices: Sendable {
             switch app {
             case .expense: services[app] = ExpenseService()
             case .reader: services[app] = ReaderService()
+            case .field: services[app] = FieldService()
             }
         }
         self.services = services

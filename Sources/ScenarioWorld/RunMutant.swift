@@ -1,3 +1,4 @@
+public import FieldEngine
 public import NotesService
 public import PatternEngine
 public import ReaderEngine
@@ -14,11 +15,14 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
     case pattern(PatternMutant)
     /// A defect of the network-first reader.
     case reader(ReaderMutant)
+    /// A defect of the field app.
+    case field(FieldMutant)
 
     public static let allCases: [RunMutant] =
         Mutant.allCases.map(RunMutant.client) + ServerMutant.allCases.map(RunMutant.server)
         + PatternMutant.allCases.map(RunMutant.pattern)
         + ReaderMutant.allCases.map(RunMutant.reader)
+        + FieldMutant.allCases.map(RunMutant.field)
 
     /// The name in kebab-case, such as `no-backoff`.
     public var name: String {
@@ -27,6 +31,7 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
         case .server(let mutant): mutant.rawValue
         case .pattern(let mutant): mutant.rawValue
         case .reader(let mutant): mutant.rawValue
+        case .field(let mutant): mutant.rawValue
         }
     }
 
@@ -38,6 +43,7 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
         case .client, .server: nil
         case .pattern: .expense
         case .reader: .reader
+        case .field: .field
         }
     }
 
@@ -51,6 +57,8 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
             self = .pattern(mutant)
         } else if let mutant = ReaderMutant(rawValue: name) {
             self = .reader(mutant)
+        } else if let mutant = FieldMutant(rawValue: name) {
+            self = .field(mutant)
         } else {
             return nil
         }
@@ -71,6 +79,11 @@ extension Sequence<RunMutant> {
     /// The defects of the network-first reader.
     public var ofReader: Set<ReaderMutant> {
         Set(compactMap { if case .reader(let mutant) = $0 { mutant } else { nil } })
+    }
+
+    /// The defects of the field app.
+    public var ofField: Set<FieldMutant> {
+        Set(compactMap { if case .field(let mutant) = $0 { mutant } else { nil } })
     }
 
     /// The defects of the server.

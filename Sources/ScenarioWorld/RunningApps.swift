@@ -1,4 +1,5 @@
 public import ClientApp
+internal import FieldEngine
 public import HTTPWire
 internal import PatternEngine
 internal import ReaderEngine
@@ -20,6 +21,7 @@ extension Scenario.App {
         return switch self {
         case .expense: machine(try PatternEngine(configuration, restoring: state, mutants: mutants.ofPatterns))
         case .reader: machine(try ReaderEngine(configuration, restoring: state, mutants: mutants.ofReader))
+        case .field: machine(try FieldEngine(configuration, restoring: state, mutants: mutants.ofField))
         }
     }
 }

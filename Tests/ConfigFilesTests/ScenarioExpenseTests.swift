@@ -92,7 +92,7 @@ import Testing
         ("{ e1: { kind: expense, in: r1 }, r1: { kind: report } }", "a record comes before those in it"),
         ("{ r1: { kind: report, approved: true } }", "only an expense has 'approved'"),
         ("{ r1: { kind: report }, c1: { kind: chat, in: r1 } }", "a record of the kind 'chat' has no 'in'"),
-        ("{ r1: { kind: note } }", "'note': expected report, expense or chat"),
+        ("{ r1: { kind: note } }", "'note': expected report, expense, chat"),
     ]) func mistakesInRecordsAreReported(_ records: String, _ message: String) {
         let found = Self.problems(Self.text(records: records))
         #expect(found.count == 1 && found[0].contains(message), "\(found)")

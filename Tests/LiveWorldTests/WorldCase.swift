@@ -428,6 +428,5 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
 
     static let all =
         phases + steps + traffic + budgets + networks + faults + kills + drawn + repetitions + requests + acts
-        + screens + patterns
-        + networkFirst
+        + screens + patterns + networkFirst + fieldApp
 }

@@ -38,6 +38,8 @@ enum Layers {
             packages: ["DequeModule", "NIOCore"]),
         .init(name: "PatternEngine", layer: 0, targets: ["Determinism", "JSON", "ClientApp"], packages: []),
         .init(name: "ReaderEngine", layer: 0, targets: ["Determinism", "JSON", "ClientApp"], packages: []),
+        .init(
+            name: "FieldEngine", layer: 0, targets: ["Determinism", "JSON", "NotesContract", "ClientApp"], packages: []),
         .init(name: "ScenarioModel", layer: 0, targets: ["Determinism", "LinkModel"], packages: []),
         .init(
             name: "Impairment", layer: 0,
@@ -55,6 +57,9 @@ enum Layers {
             packages: ["GRDB", "GRDBSQLite", "HTTPTypes"]),
         .init(name: "ExpenseService", layer: 1, targets: ["Determinism", "JSON"], packages: ["HTTPTypes"]),
         .init(name: "ReaderService", layer: 1, targets: ["Determinism", "JSON"], packages: ["HTTPTypes"]),
+        .init(
+            name: "FieldService", layer: 1, targets: ["Determinism", "JSON", "NotesContract"],
+            packages: ["HTTPTypes"]),
         .init(name: "CRelay", layer: 1, targets: [], packages: []),
         .init(name: "SystemSockets", layer: 1, targets: ["CRelay"], packages: ["NIOCore"]),
         .init(
@@ -104,6 +109,7 @@ enum Layers {
                 "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ClientApp", "PatternEngine",
                 "ScenarioModel", "Impairment", "NotesService", "ExpenseService",
                 "ReaderEngine", "ReaderService",
+                "FieldEngine", "FieldService",
             ],
             packages: ["HTTPTypes"]),
         .init(
@@ -140,6 +146,7 @@ enum Layers {
                 "NotesService",
                 "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
                 "ReaderEngine",
+                "FieldEngine",
             ],
             packages: []),
         .init(

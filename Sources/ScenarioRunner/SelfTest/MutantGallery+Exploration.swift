@@ -30,6 +30,7 @@ extension MutantGallery {
             }
         case .pattern: .visibleState
         case .reader: .visibleState
+        case .field: .noLostWrite
         }
     }
 

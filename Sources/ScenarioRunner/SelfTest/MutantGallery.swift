@@ -69,6 +69,7 @@ public enum MutantGallery {
         case .server(let mutant): entry(of: mutant)
         case .pattern(let mutant): entry(of: mutant)
         case .reader(let mutant): entry(of: mutant)
+        case .field(let mutant): entry(of: mutant)
         }
     }
 }

@@ -1,0 +1,160 @@
+//  FieldService: the server of the field app as one function from request to response.
+//
+//  Owns: questions and answers by submission period, issues with notes and photos, files, the payload, uploads that can be
+//  resumed, the events of changes; the contract of docs/field-api.md.
+//
+//  Does not own: authentication, sockets, limits of connections (the server on which it is mounted), the client
+//  (FieldEngine).
+
+internal import Determinism
+public import HTTPTypes
+internal import JSON
+internal import NotesContract
+internal import Synchronization
+
+/// The field service: a synchronous function from a request of a user, its body and the time to a response.
+///
+/// Its data are in memory and end with the process.
+public final class FieldService: Sendable {
+    /// A response to one request.
+    public struct Response: Sendable {
+        /// Status and header fields.
+        public let head: HTTPResponse
+        /// The body.
+        public let body: [UInt8]
+    }
+
+    /// The limits of the service.
+    public enum Limits {
+        /// The maximum number of records per user.
+        public static let recordsMax = 10_000
+        /// The longest title in bytes.
+        public static let titleBytesMax = 100
+        /// The longest text in bytes.
+        public static let textBytesMax = 1000
+        /// The longest key in bytes.
+        public static let keyBytesMax = 64
+        /// The maximum number of records in a request.
+        public static let batchMax = 500
+        /// The maximum number of bytes of a photo.
+        public static let photoBytesMax = 4 << 20
+        /// The maximum number of bytes of all photos of a user.
+        public static let photosBytesMax = 64 << 20
+        /// The maximum number of bytes of a file.
+        public static let fileBytesMax = 16 << 20
+        /// The greatest length of a submission period and of its grace, in milliseconds: a year.
+        public static let periodMillisecondsMax = 366 * 86_400_000
+    }
+
+    /// The path of the service, without a slash at its end.
+    public static let basePath = "/field"
+    /// The header field with the value `1` that each response has.
+    public static let markerField = HTTPField.Name("Slowlane-Field")!
+    /// The header field with the milliseconds since 1970 of the server's clock that each response has.
+    public static let timeField = HTTPField.Name("Slowlane-Field-Time")!
+    /// The delay before a client asks for events again, in milliseconds.
+    public static let eventsRetryMilliseconds = 30_000
+
+    private let accounts = Mutex<[ByteKey: FieldAccount]>([:])
+
+    /// Creates a service without records.
+    public init() {}
+
+    /// Adds a record of a user. Returns whether it is valid: it has a new key, and its values are within the limits.
+    @discardableResult
+    public func seed(_ record: FieldSeed, owner: String) -> Bool {
+        accounts.withLock { $0[ByteKey(owner), default: FieldAccount()].seed(record) }
+    }
+
+    /// The records of a user in the order in which they were created.
+    public func records(of user: String) -> [FieldServerRecord] {
+        accounts.withLock { $0[ByteKey(user)]?.shownRecords ?? [] }
+    }
+
+    /// Returns whether the service has a path.
+    public static func serves(path: some StringProtocol) -> Bool { path.utf8.starts(with: "\(basePath)/".utf8) }
+
+    /// Returns the response to a request.
+    ///
+    /// - Parameters:
+    ///   - user: The authenticated user; `nil` for none.
+    ///   - milliseconds: The milliseconds since 1970 of the server's clock.
+    public func respond(to http: HTTPRequest, user: String?, body: [UInt8], milliseconds: Int) -> Response {
+        guard let user else {
+            return FieldResult(401, error: "sign in with a name and a password").response(milliseconds)
+        }
+        let request = FieldRequest(http, body: body, milliseconds: milliseconds)
+        return accounts.withLock { $0[ByteKey(user), default: FieldAccount()].respond(to: request) }
+            .response(milliseconds)
+    }
+}
+
+/// A record that the service has at the start.
+public enum FieldSeed: Hashable, Sendable {
+    /// A question.
+    ///
+    /// - choices: The possible answers; empty for any text.
+    case question(key: String, title: String, choices: [String])
+    /// An issue with a first note.
+    case issue(key: String, title: String, text: String)
+    /// A file whose bytes are generated from its title.
+    case file(key: String, title: String, bytes: Int)
+    /// The length of submission periods, and the time after the end of one in which its answers are accepted, in
+    /// milliseconds.
+    case schedule(length: Int, grace: Int)
+}
+
+/// A record of the service as its user sees it.
+public struct FieldServerRecord: Hashable, Sendable {
+    /// A kind of record.
+    public enum Kind: String, CaseIterable, Hashable, Sendable { case question, answer, issue, photo, file }
+
+    /// The identifier.
+    public let key: String
+    /// The kind.
+    public let kind: Kind
+    /// The title; of an answer the date of the beginning of its period.
+    public let title: String
+    /// The text of an answer, the state of an issue (`open` or `resolved`), the size of a photo, `available` for a file;
+    /// `nil` for a question.
+    public let text: String?
+    /// The number of its changes.
+    public let revision: Int
+}
+
+/// The result of a request.
+struct FieldResult: Sendable {
+    let status: Int
+    var body: [UInt8] = []
+    var type: String?
+    var fields: [(name: String, value: String)] = []
+
+    init(_ status: Int) { self.status = status }
+
+    init(_ status: Int, _ body: JSONValue) {
+        self.status = status
+        self.body = Array(body.json.utf8)
+        type = "application/json"
+    }
+
+    init(_ status: Int, error: String) { self.init(status, ["error": .text(error)]) }
+
+    func with(_ name: String, _ value: String) -> FieldResult {
+        var result = self
+        result.fields.append((name, value))
+        return result
+    }
+
+    func response(_ milliseconds: Int) -> FieldService.Response {
+        var head = HTTPResponse(status: .init(code: status))
+        head.headerFields[FieldService.markerField] = "1"
+        head.headerFields[FieldService.timeField] = String(milliseconds)
+        head.headerFields[.contentType] = type
+        head.headerFields[.cacheControl] = "no-store"
+        if status == 401 { head.headerFields[.wwwAuthenticate] = "Basic realm=\"field\"" }
+        for field in fields {
+            if let name = HTTPField.Name(field.name) { head.headerFields[name] = field.value }
+        }
+        return FieldService.Response(head: head, body: body)
+    }
+}

@@ -1,0 +1,29 @@
+extension AppVocabulary {
+    /// The words of client F, the field app.
+    public static let field = AppVocabulary(
+        title: "field app", actions: ["create", "edit", "pin", "open", "sync", "kill", "start", "call", "clock"],
+        calls: [
+            // Adds a note to an issue.
+            Call("note", [recordArgument, "text"], needsArguments: true),
+            // Adds a note that resolves an issue.
+            .ofRecord("resolve"),
+            // Dismisses a record that the server has rejected.
+            .ofRecord("dismiss"),
+            // Downloads a file now.
+            .ofRecord("fetch"),
+            // Repeats what has failed on the open screen: the download of a file, or the pull.
+            Call("retry"),
+            // Takes back the pin of a file.
+            .ofRecord("unpin"),
+        ],
+        kinds: [
+            RecordKind("question", fields: ["choices"]), RecordKind("issue"), RecordKind("file", fields: ["bytes"]),
+            RecordKind("schedule", fields: ["period", "grace"]),
+        ],
+        settings: [
+            Setting("network", .words(["wlan", "any"])), Setting("events", .words(["on", "off"])),
+            Setting("window", .time), Setting("every", .time), Setting("quota", .size),
+        ],
+        screens: ["list", "loading", "no-wifi", "failed"], recordScreen: "a question, an issue or a file",
+        controls: ["add", "back", "edit", "note", "open", "pin", "resolve", "retry", "sync", "unpin"])
+}
