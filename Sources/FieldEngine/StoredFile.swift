@@ -38,7 +38,7 @@ struct StoredFile: Hashable, Sendable {
     var id: String { digest.description }
 
     /// The entity tag of the server.
-    var entityTag: String { "\"\(digest)\"" }
+    var entityTag: String { "\"f-\(digest)\"" }
 
     /// The range of the next request.
     func nextRange(of bytes: Int) -> Range<Int> { received..<min(size, received + bytes) }

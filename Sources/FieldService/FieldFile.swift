@@ -14,8 +14,8 @@ struct FieldFile: Sendable {
         digest = AttachmentDigest(of: bytes)
     }
 
-    /// The entity tag.
-    var entityTag: String { "\"\(digest)\"" }
+    /// The entity tag. It does not begin with a digit, because that would be the number of a revision.
+    var entityTag: String { "\"f-\(digest)\"" }
 
     /// Returns bytes that are not UTF-8.
     private static func content(seed: UInt64, size: Int) -> [UInt8] {

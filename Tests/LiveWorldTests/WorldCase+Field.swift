@@ -8,7 +8,7 @@ extension WorldCase {
             q1: { kind: question, title: Is the door locked? }
             q2: { kind: question, title: Which door?, with: { choices: "front,back" } }
             i1: { kind: issue, title: Lamp, text: flickers }
-            f1: { kind: file, title: Plan, with: { bytes: "150000" } }
+            f1: { kind: file, title: Plan, with: { bytes: "30000" } }
         """
 
     /// Rules of the field app.
@@ -65,13 +65,13 @@ extension WorldCase {
             \(field)
             devices: { F: { user: ada, client: field, starts: empty } }
             network: { F: { 0s: wifi } }
-            faults: [{ request: GET f1, nth: 2, point: partly-answered, then: cut }]
+            faults: [{ request: GET f1, nth: 1, point: partly-answered, then: cut }]
             steps: [{ at: 5s, F: { open: f1 }, mark: opened }]
             expect:
               traffic:
-                - { request: GET f1, from: F, count: 3 }
-                - { request: GET f1, from: F, bytes-down: { max: 183000 } }
-              eventually: [{ after: opened, within: 10s, F: { screen: f1, error: none, field: bytes=150000 } }]
+                - { request: GET f1, from: F, count: 2 }
+                - { request: GET f1, from: F, bytes-down: { max: 46000 } }
+              eventually: [{ after: opened, within: 10s, F: { screen: f1, error: none, field: bytes=30000 } }]
               finally: { F: { row: f1, text: available }, agree: [F, server] }
             """),
         WorldCase(
