@@ -91,11 +91,7 @@ let package = Package(
             dependencies: [
                 "Determinism", "JSON", "ClientApp",
             ], swiftSettings: settings),
-        .target(
-            name: "ReaderEngine",
-            dependencies: [
-                "Determinism", "JSON", "ClientApp",
-            ], swiftSettings: settings),
+        .target(name: "ReaderEngine", dependencies: ["Determinism", "JSON", "ClientApp"], swiftSettings: settings),
         .target(
             name: "ScenarioModel",
             dependencies: [
@@ -134,11 +130,7 @@ let package = Package(
             dependencies: [
                 "Determinism", "JSON", httpTypes,
             ], swiftSettings: settings),
-        .target(
-            name: "ReaderService",
-            dependencies: [
-                "Determinism", "JSON", httpTypes,
-            ], swiftSettings: settings),
+        .target(name: "ReaderService", dependencies: ["Determinism", "JSON", httpTypes], swiftSettings: settings),
         .target(
             name: "SyncStore",
             dependencies: [
@@ -235,9 +227,7 @@ let package = Package(
                 "Determinism", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine", "ClientApp",
                 "PatternEngine", "ScenarioModel", "NotesService", "ExpenseService", httpTypes,
                 "ReaderEngine", "ReaderService",
-            ],
-            swiftSettings: settings
-        ),
+            ], swiftSettings: settings),
         .target(
             name: "SimulatedWorld",
             dependencies: [
@@ -274,9 +264,7 @@ let package = Package(
                 "Determinism", "LinkModel", "JSON", "SyncEngine", "PatternEngine", "ScenarioModel", "ConfigFiles",
                 "NotesService", "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
                 "ReaderEngine",
-            ],
-            swiftSettings: settings
-        ),
+            ], swiftSettings: settings),
         .target(
             name: "SlowlaneTesting",
             dependencies: [
@@ -372,10 +360,7 @@ let package = Package(
                 "Determinism", "JSON", "ClientApp", "ReaderEngine", "ReaderService", "TestSupport", httpTypes,
             ], swiftSettings: settings),
         .testTarget(
-            name: "ReaderServiceTests",
-            dependencies: [
-                "JSON", "ReaderService", httpTypes,
-            ], swiftSettings: settings),
+            name: "ReaderServiceTests", dependencies: ["JSON", "ReaderService", httpTypes], swiftSettings: settings),
         .testTarget(
             name: "AppClientTests",
             dependencies: [
@@ -412,10 +397,8 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "SyncEngine", "PatternEngine", "ScenarioModel", "ScenarioWorld",
                 "ConfigFiles",
-                "SimulatedWorld", "TestSupport",
-                "ReaderEngine",
-            ],
-            swiftSettings: settings),
+                "SimulatedWorld", "TestSupport", "ReaderEngine",
+            ], swiftSettings: settings),
         .testTarget(
             name: "ScenarioRunnerTests",
             dependencies: [
