@@ -91,11 +91,7 @@ let package = Package(
             dependencies: [
                 "Determinism", "JSON", "ClientApp",
             ], swiftSettings: settings),
-        .target(
-            name: "ReaderEngine",
-            dependencies: [
-                "Determinism", "JSON", "ClientApp",
-            ], swiftSettings: settings),
+        .target(name: "ReaderEngine", dependencies: ["Determinism", "JSON", "ClientApp"], swiftSettings: settings),
         .target(
             name: "FieldEngine", dependencies: ["Determinism", "JSON", "NotesContract", "ClientApp"],
             swiftSettings: settings),
@@ -137,11 +133,7 @@ let package = Package(
             dependencies: [
                 "Determinism", "JSON", httpTypes,
             ], swiftSettings: settings),
-        .target(
-            name: "ReaderService",
-            dependencies: [
-                "Determinism", "JSON", httpTypes,
-            ], swiftSettings: settings),
+        .target(name: "ReaderService", dependencies: ["Determinism", "JSON", httpTypes], swiftSettings: settings),
         .target(
             name: "FieldService", dependencies: ["Determinism", "JSON", "NotesContract", httpTypes],
             swiftSettings: settings),
@@ -234,9 +226,7 @@ let package = Package(
                 "PatternEngine", "ScenarioModel", "NotesService", "ExpenseService", httpTypes,
                 "ReaderEngine", "ReaderService",
                 "FieldEngine", "FieldService",
-            ],
-            swiftSettings: settings
-        ),
+            ], swiftSettings: settings),
         .target(
             name: "SimulatedWorld",
             dependencies: [
@@ -274,9 +264,7 @@ let package = Package(
                 "NotesService", "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
                 "ReaderEngine",
                 "FieldEngine",
-            ],
-            swiftSettings: settings
-        ),
+            ], swiftSettings: settings),
         .target(
             name: "SlowlaneTesting",
             dependencies: [
@@ -366,10 +354,7 @@ let package = Package(
                 "Determinism", "JSON", "ClientApp", "ReaderEngine", "ReaderService", "TestSupport", httpTypes,
             ], swiftSettings: settings),
         .testTarget(
-            name: "ReaderServiceTests",
-            dependencies: [
-                "JSON", "ReaderService", httpTypes,
-            ], swiftSettings: settings),
+            name: "ReaderServiceTests", dependencies: ["JSON", "ReaderService", httpTypes], swiftSettings: settings),
         .testTarget(
             name: "FieldServiceTests",
             dependencies: ["JSON", "NotesContract", "FieldService", httpTypes], swiftSettings: settings),
@@ -415,8 +400,7 @@ let package = Package(
                 "Determinism", "LinkModel", "SyncEngine", "PatternEngine", "ScenarioModel", "ScenarioWorld",
                 "ConfigFiles",
                 "SimulatedWorld", "FieldEngine", "ReaderEngine", "TestSupport",
-            ],
-            swiftSettings: settings),
+            ], swiftSettings: settings),
         .testTarget(
             name: "ScenarioRunnerTests",
             dependencies: [

@@ -42,12 +42,15 @@ extension ReaderEngine {
     private mutating func pageReceived(
         _ page: ReaderPage, _ response: AppResponse, _ number: Int, at now: Instant
     ) {
-        let time = clock.milliseconds(at: now)
+        // A body that may be older than the result of a like is shown, but not for long.
+        let time = mayBeOlderThanLike(number) ? .min : clock.milliseconds(at: now)
         switch response.status {
         case 304:
             guard var cached = cache[page] else { return pageFailed(page, .receivedData, at: now) }
             loads[page] = nil
             cached.fetchedAt = time
+            // The body may have arrived while a like had no result.
+            if let content = content(page, cached) { applyLikes(content, page, number) }
             if cached.picture == .failed { cached.picture = .none }
             store(cached, as: page)
         case 200:
@@ -92,6 +95,9 @@ extension ReaderEngine {
             }
         }
     }
+
+    /// Returns whether the response to a request may have been made before the result of a like.
+    private func mayBeOlderThanLike(_ number: Int) -> Bool { likeNumbers.values.contains { $0 > number } }
 
     private mutating func pictureReceived(_ key: RecordKey, _ response: AppResponse) {
         let page = ReaderPage.profile(key)
@@ -145,13 +151,11 @@ extension ReaderEngine {
         if mutants.contains(.rollbackToFirstState), let first = firstStates[operation.article] {
             setLike(operation.article, first)
         }
-        if problem != .cannotSave {
-            // The server may have executed the request: the next visit of the pages reads them again.
-            for page in [ReaderPage.articles, .article(operation.article)] {
-                guard var cached = cache[page] else { continue }
-                cached.fetchedAt = .min
-                store(cached, as: page)
-            }
+        // The server may have executed the request: the next visit of the pages reads them again.
+        for page in [ReaderPage.articles, .article(operation.article)] {
+            guard var cached = cache[page] else { continue }
+            cached.fetchedAt = .min
+            store(cached, as: page)
         }
         if operation.visit == visit {
             showProblem(problem, about: "your like", at: now)

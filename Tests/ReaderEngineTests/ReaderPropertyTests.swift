@@ -47,7 +47,8 @@ import Testing
         case 1: client.answer(.lostResponse)
         case 2: client.answer(.timeout)
         case 3: client.answer(.status(500))
-        case 4: client.answer(.body(#"{"key":5}"#))
+        // The service responds so to no write.
+        case 4 where client.inFlight.first?.method == "GET": client.answer(.body(#"{"key":5}"#))
         default: client.answer()
         }
     }
