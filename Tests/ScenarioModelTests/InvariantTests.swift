@@ -169,8 +169,8 @@ import Testing
         #expect(violation(attempts: 9) == nil)
         #expect(violation(attempts: 10) == "10 attempts of A in the outage at 0.0 s, 9 allowed")
         #expect(violation(attempts: 11, actions: 1) == nil)
-        #expect(violation(attempts: 19, reply: "Slowlane-Notes") == nil, "the delays begin anew")
-        #expect(violation(attempts: 20, reply: "Slowlane-Notes") != nil)
+        #expect(violation(attempts: 18, reply: "Slowlane-Notes") == nil, "the delays begin anew")
+        #expect(violation(attempts: 19, reply: "Slowlane-Notes") != nil)
         #expect(violation(attempts: 12, reply: "X-Other") != nil, "a response of another server ends no back-off")
         #expect(violation(attempts: 6, isFlap: true) == nil)
         #expect(
