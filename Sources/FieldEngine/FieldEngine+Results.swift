@@ -22,7 +22,7 @@ extension FieldEngine {
             } else if [400, 413, 422, 500].contains(response.status) {
                 pushRejected(edits, status: response.status)
             } else {
-                // The payload is pulled all the same.
+                // The rest of the run goes on.
                 run?.skipped.formUnion(edits.keys)
                 run?.mustRepeat = true
             }

@@ -40,6 +40,14 @@ extension PatternEngine {
     mutating func connectivityChanged(from wasOffline: Bool, at now: Instant) {
         guard wasOffline != isOffline else { return }
         if isOffline {
+            // What has not been sent is not sent after the outage by itself.
+            for (form, draft) in drafts.sorted(by: { $0.key < $1.key })
+            where draft.submission == .sending && !hasFormExchange(form) {
+                var draft = draft
+                draft.submission = .editing
+                formErrors[form] = PatternText.notSent
+                store(draft)
+            }
             if case .page = screen {
                 // Content that may be stale is not kept.
                 if !mutants.contains(.stalePageOffline) { page = .loading }

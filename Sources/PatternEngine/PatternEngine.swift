@@ -258,7 +258,7 @@ public struct PatternEngine: Sendable {
         }
     }
 
-    private func hasFormExchange(_ name: String) -> Bool {
+    func hasFormExchange(_ name: String) -> Bool {
         exchanges.values.contains { activity in
             switch activity {
             case .submit(let form, _), .status(let form, _): form == name

@@ -231,6 +231,24 @@ import Testing
         #expect(client.inFlight.first?.operation == operation)
     }
 
+    /// A submission waits for at most a second after an interface has come up. If the interface goes down meanwhile, nothing
+    /// was sent, and nothing is sent later by itself.
+    @Test(arguments: [1, 2, 3] as [UInt64]) func aFormThatWasNotSentIsNotSentAfterTheOutage(_ seed: UInt64) throws {
+        var client = PatternClient(seed: seed, isOnline: false)
+        try client.perform(.open(.form("transfer")))
+        try client.perform(.fill(["to": "Bo", "amount": "20"]))
+        client.setInterface(true)
+        try client.perform(.submit)
+        try #require(client.inFlight.isEmpty, "the submission waits")
+        client.setInterface(false)
+        client.settle()
+        #expect(client.executed.allSatisfy { !$0.hasPrefix("POST") })
+        #expect(client.engine.view.screen.error == PatternText.notSent)
+        try client.perform(.submit)
+        client.settle()
+        #expect(client.executed.filter { $0.hasPrefix("POST") }.count == 1)
+    }
+
     @Test func aFormShowsTheServersMessagesByField() throws {
         var client = PatternClient()
         try client.perform(.open(.form("transfer")))

@@ -59,6 +59,12 @@ import Testing
         var proof = MutantProof(entry, needsDetector: true)
         proof.add(planned.scenario, try RunWorlds.standard.simulated(planned, nil).verdict)
         #expect(proof.mainDetection?.isExpected == true, "\(proof.detections)")
+        // Those of apps are short.
+        for name in mutant.app == nil ? [] : entry.runs.dropFirst() {
+            let planned = try #require(Self.run(named: name)?.with(mutant))
+            let verdict = try RunWorlds.standard.simulated(planned, nil).verdict
+            #expect(verdict.result == .fail, "\(name) does not detect it")
+        }
     }
 
     @Test func theRunsOfAnEntryAreMadeFirst() throws {

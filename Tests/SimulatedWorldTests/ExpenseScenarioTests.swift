@@ -22,12 +22,6 @@ import Testing
         }
     }
 
-    @Test(arguments: PatternMutant.allCases) func aScenarioDetectsEachMutant(_ mutant: PatternMutant) throws {
-        let runs = try Self.names.flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }
-        let failed = try runs.filter { try SimulatedRun.run($0, mutants: [.pattern(mutant)]).verdict.result == .fail }
-        #expect(Set(failed.map(\.name)).count >= 2, "\(failed.map(\.fullName))")
-    }
-
     /// The user acts again if the app was killed before the commit of an act.
     @Test(arguments: ["pattern-a-pin", "pattern-b-update-fails", "pattern-b-delete-fails"])
     func aKillAtACommitBoundaryLeadsToTheSameEnd(_ name: String) throws {

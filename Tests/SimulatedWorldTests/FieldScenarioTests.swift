@@ -7,31 +7,6 @@ import Testing
 
 /// The built-in scenarios of the field app.
 @Suite struct FieldScenarioTests {
-    private static let names = [
-        "field-batches-by-period", "field-corrupt-file", "field-daily-cache", "field-first-use",
-        "field-interface-policy", "field-killed-anywhere", "field-large-file-over-edge", "field-late-answer",
-        "field-one-file-at-a-time",
-        "field-overnight", "field-photo-resumes", "field-poison-record", "field-pushed-but-not-pulled", "field-quota",
-        "field-stitching",
-    ]
-
-    @Test(arguments: names) func allRunsPassWithTheSameEventsAgain(_ name: String) throws {
-        for scenario in try ScenarioCatalogue.scenario(name).runs(ofVariant: nil) {
-            let first = try SimulatedRun.run(scenario)
-            let failed = first.verdict.checks.filter { if case .pass = $0.outcome { false } else { true } }
-            #expect(
-                first.verdict.result == .pass,
-                "\(scenario.fullName): \(failed.map { "\($0.description): \($0.outcome)" })")
-            #expect(try SimulatedRun.run(scenario).digest == first.digest, "\(scenario.fullName)")
-        }
-    }
-
-    @Test(arguments: FieldMutant.allCases) func twoScenariosDetectEachMutant(_ mutant: FieldMutant) throws {
-        let runs = try Self.names.flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }
-        let failed = try runs.filter { try SimulatedRun.run($0, mutants: [.field(mutant)]).verdict.result == .fail }
-        #expect(Set(failed.map(\.name)).count >= 2, "\(failed.map(\.fullName))")
-    }
-
     @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20] as [UInt64])
     func filesAreTransferredOneAtATimeWithEachSeed(_ seed: UInt64) throws {
         let scenario = try #require(
