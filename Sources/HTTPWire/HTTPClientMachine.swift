@@ -152,8 +152,7 @@ public struct HTTPClientMachine: Sendable {
         guard isKnown(id), let connection = connections[id] else { return }
         assert(connection.state == .connecting, "the connection is established already")
         guard connection.state == .connecting else { return }
-        connections[id]?.state = .idle
-        connections[id]?.deadline = now + timeouts.idleConnection
+        idle(id, at: now)
         dispatch(connection.pool, at: now)
     }
 
@@ -169,10 +168,17 @@ public struct HTTPClientMachine: Sendable {
     /// Reports bytes of a request that the kernel has accepted. They may be a part of a write, or more than one write.
     public mutating func written(_ count: Int, on id: HTTPConnectionID, at now: Instant) {
         guard isKnown(id), count != 0, let connection = connections[id] else { return }
-        guard let exchange = connection.exchange, exchanges[exchange]?.writer.recordAccepted(count) == true else {
+        let isKnownWrite =
+            connection.exchange.flatMap { id in
+                exchanges.change(id) { exchange in
+                    guard exchange.writer.recordAccepted(count) else { return false }
+                    exchange.transfer?.progress.recordAccepted(count, at: now)
+                    return true
+                }
+            } ?? false
+        guard isKnownWrite, let exchange = connection.exchange else {
             return assertionFailure("more bytes accepted than written")
         }
-        exchanges[exchange]?.transfer?.progress.recordAccepted(count, at: now)
         writePieces(of: exchange, on: id)
     }
 
@@ -184,10 +190,13 @@ public struct HTTPClientMachine: Sendable {
             // Unsolicited bytes.
             return close(id, isAbortive: true)
         }
-        exchanges[exchange]?.transfer?.progress.recordReceived(bytes.readableBytes, at: now)
-        exchanges[exchange]?.phase = .responding
-        guard exchanges[exchange]?.startsWithHTTP(bytes) == true else { return fail(exchange, .notHTTP, at: now) }
-        connections[id]?.parser.received(bytes)
+        let isHTTP = exchanges.change(exchange) { exchange in
+            exchange.transfer?.progress.recordReceived(bytes.readableBytes, at: now)
+            exchange.phase = .responding
+            return exchange.startsWithHTTP(bytes)
+        }
+        guard isHTTP == true else { return fail(exchange, .notHTTP, at: now) }
+        connections.change(id) { $0.parser.received(bytes) }
         read(id, exchange, at: now)
     }
 
@@ -197,7 +206,7 @@ public struct HTTPClientMachine: Sendable {
         guard isKnown(id) else { return }
         if how == .fin, let exchange = connections[id]?.exchange {
             // The end of the stream may be the end of the response.
-            connections[id]?.parser.streamEnded()
+            connections.change(id) { $0.parser.streamEnded() }
             read(id, exchange, hasEnded: true, at: now)
         }
         guard let connection = connections[id] else { return }
@@ -249,20 +258,28 @@ public struct HTTPClientMachine: Sendable {
     }
 
     private mutating func assign(_ id: HTTPExchangeID, to connection: HTTPConnectionID, at now: Instant) {
-        guard let exchange = exchanges[id] else { return }
-        connections[connection]?.state = .busy(id)
-        connections[connection]?.exchangeCount += 1
-        connections[connection]?.parser.requestSent(method: exchange.method)
-        exchanges[id]?.transfer = (
-            connection,
-            HTTPExchangeProgress(requestBytes: exchange.writer.byteCount, timeouts: timeouts, at: now)
-        )
-        exchanges[id]?.phase = .sent
+        let timeouts = timeouts
+        let method = exchanges.change(id) { exchange in
+            exchange.transfer = (
+                connection,
+                HTTPExchangeProgress(requestBytes: exchange.writer.byteCount, timeouts: timeouts, at: now)
+            )
+            exchange.phase = .sent
+            return exchange.method
+        }
+        guard let method else { return }
+        connections.change(connection) { connection in
+            connection.state = .busy(id)
+            connection.exchangeCount += 1
+            connection.parser.requestSent(method: method)
+        }
         writePieces(of: id, on: connection)
     }
 
     private mutating func writePieces(of id: HTTPExchangeID, on connection: HTTPConnectionID) {
-        while let piece = exchanges[id]?.writer.takePiece() { actions.append(.write(connection, piece)) }
+        while let piece = exchanges.change(id, { $0.writer.takePiece() }) ?? nil {
+            actions.append(.write(connection, piece))
+        }
     }
 
     // MARK: Responses
@@ -271,31 +288,38 @@ public struct HTTPClientMachine: Sendable {
         _ id: HTTPConnectionID, _ exchange: HTTPExchangeID, hasEnded: Bool = false, at now: Instant
     ) {
         do throws(HTTPError) {
-            while let part = try connections[id]?.parser.takePart() {
+            while let part = try takePart(of: id) {
                 switch part {
                 case .responseHead(_, _, isInterim: true):
-                    exchanges[exchange]?.interimCount += 1
-                    if exchanges[exchange]?.interimCount ?? 0 > Self.interimResponsesMax {
+                    let count = exchanges.change(exchange) { exchange in
+                        exchange.interimCount += 1
+                        return exchange.interimCount
+                    }
+                    if count ?? 0 > Self.interimResponsesMax {
                         return fail(exchange, .malformed(.tooLarge("the number of interim responses")), at: now)
                     }
                 case .responseHead(let head, _, isInterim: false):
                     // No request asks for an upgrade.
                     if head.status == 101 { return fail(exchange, .malformed(.unexpectedResponse), at: now) }
-                    exchanges[exchange]?.head = head
-                    if case .length(let count)? = connections[id]?.parser.framing {
-                        exchanges[exchange]?.transfer?.progress.recordLength(count, at: now)
+                    let framing = connections[id]?.parser.framing
+                    exchanges.change(exchange) { exchange in
+                        exchange.head = head
+                        if case .length(let count)? = framing {
+                            exchange.transfer?.progress.recordLength(count, at: now)
+                        }
                     }
                 case .body(let bytes, _):
                     guard bytes.readableBytes <= bodyMax - (exchanges[exchange]?.bodyCount ?? 0) else {
                         return fail(exchange, .bodyTooLarge, at: now)
                     }
-                    exchanges[exchange]?.bodyCount += bytes.readableBytes
-                    if exchanges[exchange]?.isStreamed == true, let head = exchanges[exchange]?.head {
-                        actions.append(.piece(exchange, head, bytes))
-                    } else {
-                        exchanges[exchange]?.body.append(contentsOf: bytes.readableBytesView)
+                    let streamed = exchanges.change(exchange) { exchange -> HTTPResponseHead? in
+                        exchange.bodyCount += bytes.readableBytes
+                        if exchange.isStreamed, let head = exchange.head { return head }
+                        exchange.body.append(contentsOf: bytes.readableBytesView)
+                        return nil
                     }
-                case .trailers(let trailers, _): exchanges[exchange]?.trailers = trailers
+                    if let head = streamed ?? nil { actions.append(.piece(exchange, head, bytes)) }
+                case .trailers(let trailers, _): exchanges.change(exchange) { $0.trailers = trailers }
                 case .end: return succeed(id, exchange, hasEnded: hasEnded, at: now)
                 case .opaque: return fail(exchange, .malformed(.unexpectedResponse), at: now)
                 case .requestHead: break
@@ -318,8 +342,7 @@ public struct HTTPClientMachine: Sendable {
         let isClean = connections[id].map { !$0.parser.isInsideMessage && $0.parser.framing != .untilClose } ?? false
         let isAccepted = exchange.writer.isAccepted
         if head.keepsAlive && exchange.keepsAlive && isClean && isAccepted && !hasEnded {
-            connections[id]?.state = .idle
-            connections[id]?.deadline = now + timeouts.idleConnection
+            idle(id, at: now)
         } else {
             // The rest of a request that has its response would only delay other requests in the send buffer.
             close(id, isAbortive: !isAccepted)
@@ -360,6 +383,16 @@ public struct HTTPClientMachine: Sendable {
         return id.number < nextConnection
     }
 
+    private mutating func idle(_ id: HTTPConnectionID, at now: Instant) {
+        let deadline = now + timeouts.idleConnection
+        connections.change(id) { ($0.state, $0.deadline) = (.idle, deadline) }
+    }
+
+    private mutating func takePart(of id: HTTPConnectionID) throws(HTTPError) -> HTTPPart? {
+        guard let index = connections.index(forKey: id) else { return nil }
+        return try connections.values[index].parser.takePart()
+    }
+
     private mutating func close(_ id: HTTPConnectionID, isAbortive: Bool) {
         guard connections[id] != nil else { return }
         remove(id)
@@ -374,5 +407,13 @@ public struct HTTPClientMachine: Sendable {
 
     private mutating func removeIfEmpty(_ pool: Int) {
         if pools[pool]?.connections.isEmpty == true, pools[pool]?.waiting.isEmpty == true { pools[pool] = nil }
+    }
+}
+
+extension Dictionary {
+    /// Changes the value of a key in place, which a subscript would move out and back; `nil` if there is none.
+    @discardableResult @inline(__always)
+    fileprivate mutating func change<Result>(_ key: Key, _ body: (inout Value) -> Result) -> Result? {
+        index(forKey: key).map { body(&values[$0]) }
     }
 }

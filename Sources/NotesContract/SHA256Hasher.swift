@@ -59,17 +59,22 @@ public struct SHA256Hasher: Hashable, Sendable {
     /// Returns the digest of the message so far: 32 bytes.
     public func digest() -> [UInt8] {
         var words = words
-        var last = pending + [0x80]
-        last += Array(repeating: 0, count: (2 * Self.blockBytes - 8 - last.count) % Self.blockBytes)
+        var last = pending
+        last.reserveCapacity(2 * Self.blockBytes)
+        last.append(0x80)
+        while last.count % Self.blockBytes != Self.blockBytes - 8 { last.append(0) }
         last += Self.bytes(of: count &* 8)
         last.withUnsafeBufferPointer { Self.add($0, to: &words) }
         return Self.bytes(of: words)
     }
 
     private static func bytes(of words: [UInt32]) -> [UInt8] {
-        words.flatMap { word in
-            stride(from: 24, through: 0, by: -8).map { UInt8(truncatingIfNeeded: word >> UInt32($0)) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(words.count * 4)
+        for word in words {
+            for shift: UInt32 in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: word &>> shift)) }
         }
+        return bytes
     }
 
     private static func bytes(of count: UInt64) -> [UInt8] {

@@ -271,8 +271,9 @@ public struct History: Sendable {
         entries.contains { if case .aborted = $0.event { true } else { false } }
     }
 
-    /// An exchange assembled from its events.
-    struct Exchange {
+    /// An exchange assembled from its events. A reference, because invariants select and sort the exchanges of a run many
+    /// times; nothing changes after ``exchanges(isPortal:)``.
+    final class Exchange {
         /// The number in the run.
         let id: Int
         let actor: String
@@ -313,6 +314,23 @@ public struct History: Sendable {
         var faultAt: Nanoseconds?
         /// The fault that applies, and its point; `nil` for the point of the fault itself.
         var fault: (index: Int, point: Scenario.Fault.Point?)?
+
+        fileprivate init(
+            id: Int, actor: String, method: String, row: String?, key: String?, bodyDigest: UInt64, sentAt: Nanoseconds,
+            sentIndex: Int, dialIndex: Int?, isOnPortal: Bool, connection: Int?
+        ) {
+            self.id = id
+            self.actor = actor
+            self.method = method
+            self.row = row
+            self.key = key
+            self.bodyDigest = bodyDigest
+            self.sentAt = sentAt
+            self.sentIndex = sentIndex
+            self.dialIndex = dialIndex
+            self.isOnPortal = isOnPortal
+            self.connection = connection
+        }
     }
 
     /// Returns the exchanges in the order of their requests.
@@ -321,8 +339,8 @@ public struct History: Sendable {
     func exchanges(isPortal: (_ device: String, _ link: String) -> Bool = { _, _ in false }) -> [Exchange] {
         var found: [Exchange] = []
         var positions: [Int: Int] = [:]
-        func change(_ id: Int, _ body: (inout Exchange) -> Void) {
-            if let position = positions[id] { body(&found[position]) }
+        func change(_ id: Int, _ body: (Exchange) -> Void) {
+            if let position = positions[id] { body(found[position]) }
         }
         var attempts: [Int: Int] = [:]
         var portals: Set<String> = []
@@ -371,8 +389,8 @@ public struct History: Sendable {
             default: break
             }
         }
-        for position in found.indices {
-            if let connection = found[position].connection { found[position].disconnectedAt = ends[connection] }
+        for exchange in found {
+            if let connection = exchange.connection { exchange.disconnectedAt = ends[connection] }
         }
         return found
     }

@@ -15,7 +15,7 @@ public struct HistoryRecorder: Sendable {
     private var encoder = EventEncoder()
     private var hasEnded = false
     /// The names of records, and the records of each name, the latest last.
-    private var rows: [[UInt8]: String] = [:]
+    private var rows: [RecordBytes: String] = [:]
     private var records: [String: [[UInt8]]] = [:]
     private var exchanges: [Source: Int] = [:]
     private var connections: [Source: Int] = [:]
@@ -25,7 +25,7 @@ public struct HistoryRecorder: Sendable {
     /// The revisions of responses that have begun, by their exchanges.
     private var revisions: [Int: Int] = [:]
     /// The numbers of access tokens.
-    private var tokens: [[UInt8]: Int] = [:]
+    private var tokens: [RecordBytes: Int] = [:]
     /// The actors and records of exchanges without a complete response.
     private var subjects: [Int: Subject] = [:]
     /// The entity tags of the last responses.
@@ -45,7 +45,16 @@ public struct HistoryRecorder: Sendable {
     /// A record as an actor sees it.
     private struct Subject: Hashable {
         let actor: String
-        let record: [UInt8]
+        let record: RecordBytes
+    }
+
+    /// Bytes as a key, whose hash takes them in one piece.
+    private struct RecordBytes: Hashable {
+        let bytes: [UInt8]
+
+        init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+        func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
     }
 
     /// Creates a recorder.
@@ -141,7 +150,7 @@ public struct HistoryRecorder: Sendable {
     /// Assigns a record its name in the scenario. Returns the events that name earlier requests of the record, for
     /// the caller to record.
     public mutating func assign(row: String, to record: [UInt8]) -> [History.Event] {
-        rows[record] = row
+        rows[RecordBytes(record)] = row
         records[row, default: []].removeAll { $0 == record }
         records[row, default: []].append(record)
         namings += 1
@@ -158,11 +167,11 @@ public struct HistoryRecorder: Sendable {
     public func records(of row: String) -> [[UInt8]] { records[row] ?? [] }
 
     /// Returns the name of a record in the scenario; `nil` if it has none.
-    public func row(of record: [UInt8]) -> String? { rows[record] }
+    public func row(of record: [UInt8]) -> String? { rows[RecordBytes(record)] }
 
     /// Returns the name of a record for output: in the scenario, or the first eight characters of its identifier.
     public func name(of record: [UInt8]) -> String {
-        rows[record] ?? String(decoding: record.prefix(8), as: UTF8.self)
+        rows[RecordBytes(record)] ?? String(decoding: record.prefix(8), as: UTF8.self)
     }
 
     // MARK: Numbers
@@ -186,10 +195,10 @@ public struct HistoryRecorder: Sendable {
 
     /// Returns the number in the run of an access token; numbers count from 0 in the order of the calls.
     public mutating func token(_ token: [UInt8]) -> Int {
-        if let number = tokens[token] { return number }
+        if let number = tokens[RecordBytes(token)] { return number }
         guard tokens.count < Self.tokensMax else { return Self.tokensMax }
         let number = tokens.count
-        tokens[token] = number
+        tokens[RecordBytes(token)] = number
         return number
     }
 
@@ -207,7 +216,7 @@ public struct HistoryRecorder: Sendable {
     /// Returns the revision that the entity tag of the last response to an actor names: its text between the quotes;
     /// `nil` if no response did.
     public func revision(of row: String, receivedBy actor: String) -> String? {
-        guard let record = record(of: row), let tag = entityTags[Subject(actor: actor, record: record)] else {
+        guard let record = record(of: row), let tag = entityTags[Subject(actor: actor, record: RecordBytes(record))] else {
             return nil
         }
         let parts = tag.split(separator: "\"", omittingEmptySubsequences: false)
@@ -238,8 +247,8 @@ public struct HistoryRecorder: Sendable {
         connection: Int? = nil
     ) -> History.Event {
         let id = exchange(number, of: actor)
-        let row = record.flatMap { rows[$0] }
-        if let record { subjects[id] = Subject(actor: actor, record: record) }
+        let row = record.flatMap { rows[RecordBytes($0)] }
+        if let record { subjects[id] = Subject(actor: actor, record: RecordBytes(record)) }
         if let record, row == nil {
             if unnamed.count == Self.unnamedMax { unnamed.removeFirst() }
             unnamed.append((id, record))

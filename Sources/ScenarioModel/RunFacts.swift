@@ -122,6 +122,8 @@ struct RunFacts {
     /// The notes that a user has restored under another identifier after their deletion. The name stands for two notes
     /// then, of which one device may have the first, and another device the second.
     let restored: Set<Note>
+    /// The notes to which steps give texts.
+    let rowsWithTexts: Set<String>
 
     /// A note of a user.
     struct Note: Hashable {
@@ -152,6 +154,15 @@ struct RunFacts {
             if !writers.contains(actor) || request.rows.isEmpty && request.bodyRows.isEmpty { nameless.insert(actor) }
         }
         (self.senders, self.nameless) = (senders, nameless)
+        rowsWithTexts = Set(
+            scenario.steps.compactMap { step in
+                switch step.action?.action {
+                case .create(let row, _, _?)?, .edit(let row, _, _?)?, .resolve(let row, _, _?)?,
+                    .editStale(let row, _, _?)?:
+                    row
+                default: nil
+                }
+            })
         restored = Self.restored(history, exchanges, users)
         let restored = restored
         self.changes = changes.filter { change in
@@ -196,8 +207,9 @@ struct RunFacts {
         var found: Set<Note> = []
         for (index, entry) in history.entries.enumerated() {
             if case .action(let actor, let text) = entry.event {
+                guard text.hasPrefix("resolves ") else { continue }
                 let words = text.split(separator: " ", maxSplits: 2)
-                if words.count > 1, words[0] == "resolves" { resolved.insert([actor, String(words[1])]) }
+                if words.count > 1 { resolved.insert([actor, String(words[1])]) }
             } else if let post = posts[index], let row = post.row, let user = users[post.actor],
                 resolved.contains([post.actor, row])
             {
@@ -383,27 +395,27 @@ extension RunFacts.Device {
     fileprivate mutating func show(_ new: History.DeviceState, at moment: RunFacts.Moment, isFirst: Bool) {
         let old = state?.rows ?? []
         state = new
-        if old.count == new.rows.count {
-            // Mostly, the notes are the same and in the same order.
-            var isAligned = true
-            for position in old.indices where isAligned {
-                let (left, right) = (old[position], new.rows[position])
-                if left.digest == right.digest { continue }
-                isAligned = left.name == right.name
-            }
-            if isAligned {
-                for position in old.indices where old[position].digest != new.rows[position].digest {
-                    append(old[position], new.rows[position], moment, isFirst, new.outbox)
-                }
-                return
-            }
+        func isSame(_ left: RunFacts.Row, _ right: RunFacts.Row) -> Bool {
+            left.digest == right.digest || left.name == right.name
         }
-        var before = Dictionary(old.map { ($0.name, $0) }) { first, _ in first }
-        for row in new.rows {
-            let left = before.removeValue(forKey: row.name)
+        // Mostly, the notes before and after a part of the list are the same ones, in the same order.
+        var start = 0
+        while start < min(old.count, new.rows.count), isSame(old[start], new.rows[start]) { start += 1 }
+        var (oldEnd, newEnd) = (old.count, new.rows.count)
+        while min(oldEnd, newEnd) > start, isSame(old[oldEnd - 1], new.rows[newEnd - 1]) {
+            oldEnd -= 1
+            newEnd -= 1
+        }
+        var before = Dictionary(old[start..<oldEnd].map { ($0.name, $0) }) { first, _ in first }
+        for (index, row) in new.rows.enumerated() {
+            let left =
+                index < start
+                ? old[index]
+                : index >= newEnd ? old[index - newEnd + oldEnd] : before.removeValue(forKey: row.name)
             if left?.digest != row.digest { append(left, row, moment, isFirst, new.outbox) }
         }
-        for row in old where before.removeValue(forKey: row.name) != nil {
+        if before.isEmpty { return }
+        for row in old[start..<oldEnd] where before.removeValue(forKey: row.name) != nil {
             append(row, nil, moment, isFirst, new.outbox)
         }
     }

@@ -175,11 +175,10 @@ extension ScenarioDirector {
             if actors.allSatisfy({ $0.act == nil }) { beginRound() }
         case .quiesce:
             // The start of a client that does not run has failed.
-            let devices = actors.filter(\.mustConverge)
-            if devices.allSatisfy({ $0.act == nil && $0.isSettled }) {
+            if !actors.contains(where: { $0.mustConverge && !$0.hasConverged }) {
                 if round < Self.quiesceRounds { beginRound() } else { beginVerify() }
             } else if isIdle {
-                for actor in devices where !(actor.act == nil && actor.isSettled) {
+                for actor in actors where actor.mustConverge && !actor.hasConverged {
                     record(.aborted("\(actor.name) has not converged, and nothing is scheduled that could change that"))
                 }
                 beginVerify()

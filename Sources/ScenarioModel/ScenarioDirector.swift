@@ -134,6 +134,8 @@ public struct ScenarioDirector: Sendable {
 
         /// Whether the end of the quiesce phase waits for it: it is a device that was restored and runs.
         var mustConverge: Bool { device?.isRestored == true && isRunning }
+        /// Whether it has nothing left to do.
+        var hasConverged: Bool { act == nil && isSettled }
     }
 
     /// The network interface of a device.
@@ -275,9 +277,10 @@ public struct ScenarioDirector: Sendable {
         var next = start + min(scenario.limit, scenario.healAt ?? scenario.limit)
         if let step = plan.nextDeadline { next = min(next, start + step) }
         if let reaction = reactions.nextDeadline { next = min(next, start + reaction) }
-        for actor in actors {
-            if let change = actor.timeline?.nextDeadline { next = min(next, change) }
-            if let restart = actor.restart { next = min(next, max(now, restart)) }
+        // In place: an actor is expensive to copy.
+        for index in actors.indices {
+            if let change = actors[index].timeline?.nextDeadline { next = min(next, change) }
+            if let restart = actors[index].restart { next = min(next, max(now, restart)) }
         }
         if let end = open.nextEnd(lateness, hasWork: { hasWork($0) }) { next = min(next, start + end) }
         if now < start + lastChange { next = min(next, start + lastChange) }

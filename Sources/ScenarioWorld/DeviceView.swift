@@ -8,6 +8,8 @@ public import SyncEngine
 public struct DeviceView: Sendable {
     private struct Entry {
         let row: NotesView.Row
+        /// The bytes of the identifier; empty in an entry to search for.
+        var record: [UInt8] = []
         /// The state that is recorded; `nil` until the next event.
         var state: History.DeviceState.Row?
 
@@ -82,7 +84,8 @@ public struct DeviceView: Sendable {
     }
 
     private mutating func insert(_ row: RecordRow) {
-        let entry = Entry(row: NotesView.Row(row))
+        var entry = Entry(row: NotesView.Row(row))
+        entry.record = Array(entry.row.uuid.utf8)
         rows[row.id] = entry.row
         entries.insert(entry, at: index(of: entry))
     }
@@ -108,11 +111,11 @@ public struct DeviceView: Sendable {
         namings = recorder.namings
         let states = entries.indices.map { index in
             if let state = entries[index].state,
-                areNamesKnown || recorder.hasName(state.name, Array(entries[index].row.uuid.utf8))
+                areNamesKnown || recorder.hasName(state.name, entries[index].record)
             {
                 return state
             }
-            let state = Self.state(of: entries[index].row, recorder)
+            let state = Self.state(of: entries[index].row, entries[index].record, recorder)
             entries[index].state = state
             return state
         }
@@ -131,10 +134,12 @@ public struct DeviceView: Sendable {
         return state
     }
 
-    private static func state(of row: NotesView.Row, _ recorder: HistoryRecorder) -> History.DeviceState.Row {
+    private static func state(
+        of row: NotesView.Row, _ record: [UInt8], _ recorder: HistoryRecorder
+    ) -> History.DeviceState.Row {
         recorder.state(
             of: HistoryRecorder.Row(
-                record: Array(row.uuid.utf8), title: row.title, text: row.text, icon: row.icon.rawValue,
+                record: record, title: row.title, text: row.text, icon: row.icon.rawValue,
                 isDeleted: row.isDeleted, kept: row.kept,
                 opacity: row.isGrey ? "0.5" : "1", isStruck: row.isStruck))
     }

@@ -14,9 +14,17 @@ public enum ServerStorage: Hashable, Sendable {
 }
 
 extension Scenario {
-    /// Whether a step sends a request past a client's queue, which may be of any resource.
-    fileprivate var hasRawRequests: Bool {
-        steps.contains { if case (_, .send)? = $0.action { true } else { false } }
+    /// Whether a step sends a request past a client's queue that may be of a resource other than a note or their list:
+    /// collections hold nothing else.
+    fileprivate var needsDatabase: Bool {
+        steps.contains { step in
+            guard case (_, .send(let request))? = step.action else { return false }
+            let path = request.path.utf8
+            let isPlain = path.allSatisfy { $0 != UInt8(ascii: "%") && $0 != UInt8(ascii: "?") }
+            // "", "api", "notes", a note, ""
+            let parts = request.path.split(separator: "/", maxSplits: 5, omittingEmptySubsequences: false)
+            return !isPlain || parts.count > 5 || !request.path.hasPrefix("/api/notes/") || !(parts.last?.isEmpty ?? false)
+        }
     }
 }
 
@@ -42,7 +50,8 @@ public struct RunServer: Sendable {
     ///
     /// - Parameters:
     ///   - path: The database; `nil` keeps it in memory.
-    ///   - storage: Where the notes are without a path. A scenario with raw requests has a database.
+    ///   - storage: Where the notes are without a path. A scenario with requests past the clients of other resources than
+    ///     notes has a database.
     ///   - mutants: Deliberate defects.
     ///   - now: Returns the wall-clock time in milliseconds since 1970.
     ///   - monotonicNow: Returns the monotonic time in milliseconds.
@@ -67,7 +76,7 @@ public struct RunServer: Sendable {
         users = Set(scenario.devices.map(\.user) + scenario.writers.map(\.user)).sorted()
         var names: [(row: String, uuid: String)] = []
         do {
-            if path == nil, storage == .collections, !scenario.hasRawRequests {
+            if path == nil, storage == .collections, !scenario.needsDatabase {
                 store = NotesStore(inCollectionsFor: contract) { epochs.short() }
             } else {
                 store = try NotesStore(path: path, contract: contract) { epochs.short() }

@@ -10,7 +10,7 @@ extension Device {
 
     /// Performs an action and calls `finish` when it has taken effect, with the reason if it is an error.
     func perform(_ action: Scenario.Action, finish: @escaping (String?) -> Void) {
-        if app != nil { return performAppAct(action, finish) }
+        if isApp { return performAppAct(action, finish) }
         do throws(ActionError) {
             switch action {
             case .clock(let shift):

@@ -29,6 +29,8 @@ final class Device {
     var machine: SyncMachine?
     /// The app in place of the notes client; `nil` on other devices.
     var app: DeviceApp?
+    /// Whether there is an app. To compare the optional with `nil` would copy the app, with each input and action.
+    private(set) var isApp = false
     /// Whether there is a machine. To compare the optional with `nil` would copy the machine.
     private(set) var isRunning = false
     /// The number of processes that were started.
@@ -84,6 +86,7 @@ final class Device {
         version = ClientVersion(rawValue: world.scenario.initialVersion(of: name)) ?? .current
         store = MemoryStore(version: version)
         app = DeviceApp(device)
+        isApp = app != nil
     }
 
     private static func makeLink(_ name: String, _ world: World) -> SharedLink {
@@ -99,7 +102,7 @@ final class Device {
     func start() -> String? {
         isRestarting = false
         guard !isRunning else { return nil }
-        if app != nil {
+        if isApp {
             process += 1
             isRunning = true
             return startApp()
@@ -183,7 +186,7 @@ final class Device {
 
     private func input(_ input: ClientInput) {
         guard isRunning else { return }
-        if app != nil {
+        if isApp {
             app?.machine?.process(input, at: world.now)
         } else {
             machine!.process(input, at: world.now)
@@ -193,12 +196,12 @@ final class Device {
 
     /// Returns a value of the notes client; `nil` if it does not run. In place, because a copy of the machine is expensive.
     func value<Value>(_ body: (inout SyncMachine) -> Value?) -> Value? {
-        isRunning && app == nil ? body(&machine!) : nil
+        isRunning && !isApp ? body(&machine!) : nil
     }
 
     /// The time of the next input ``ClientInput/deadline``.
     private var machineDeadline: Instant? {
-        app != nil ? app?.machine?.nextDeadline : value { $0.nextDeadline }
+        isApp ? app?.machine?.nextDeadline : value { $0.nextDeadline }
     }
 
     /// Processes the deadline of the client.
@@ -274,7 +277,7 @@ final class Device {
         interface = NetworkInterface(isUp: isUp, isMetered: kind == .cell)
         guard isRunning else { return }
         let interface = interface
-        if app != nil {
+        if isApp {
             appInterfaceChanged()
         } else {
             machine!.change(at: world.now) { engine, now in engine.interfaceChanged(interface, at: now) }
@@ -392,7 +395,7 @@ final class Device {
 
     @inline(never)
     private func takeMachineAction() -> DeviceAction? {
-        if app != nil { return app?.machine?.takeAction().map { .app($0) } }
+        if isApp { return app?.machine?.takeAction().map { .app($0) } }
         return machine?.takeAction().map { .notes($0) }
     }
 
@@ -441,13 +444,13 @@ final class Device {
         // A state recorded now would be dropped, and would later count as unchanged.
         if world.isSettingUp { return }
         let event =
-            app != nil ? app?.history.event(of: name, &world.recorder) : view.event(of: name, &world.recorder)
+            isApp ? app?.history.event(of: name, &world.recorder) : view.event(of: name, &world.recorder)
         if let event { world.record(event) }
     }
 
     /// Whether the client has nothing to send or fetch.
     var isSettled: Bool {
-        if app != nil { return app?.machine?.isSettled ?? false }
+        if isApp { return app?.machine?.isSettled ?? false }
         return value { $0.isSettled } ?? false
     }
 

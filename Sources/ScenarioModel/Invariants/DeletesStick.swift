@@ -94,14 +94,16 @@ enum DeletesStick: InvariantCheck {
 
     /// Returns the first creation of a note, by a client and not by its user, that brings a deleted note back.
     private static func underOtherName(_ run: RunFacts) -> InvariantViolation? {
+        let digests = run.changes.map { digest(of: $0) }
         for device in run.devices where device.isReference && !run.hasRawRequests(of: device.device.user) {
             for index in device.exchanges {
                 let exchange = run.exchanges[index]
                 guard exchange.method == "POST", RunFacts.isWrite(exchange), RunFacts.isExecuted(exchange),
                     let text = exchange.contents?.text,
-                    let change = run.changes.last(where: {
-                        $0.device == device.name && $0.startIndex < exchange.sentIndex && digest(of: $0) == text
-                    }),
+                    let last = run.changes.indices.last(where: {
+                        digests[$0] == text && run.changes[$0].device == device.name
+                            && run.changes[$0].startIndex < exchange.sentIndex
+                    }), case let change = run.changes[last],
                     change.kind == "edits", exchange.row != change.row,
                     run.exchanges(of: change.row, device.device.user).contains(where: {
                         $0.method == "DELETE" && RunFacts.isExecuted($0) && $0.arrivedIndex < exchange.sentIndex
