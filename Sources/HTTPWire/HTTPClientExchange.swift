@@ -27,9 +27,12 @@ struct HTTPClientExchange: Sendable {
 
     /// The first bytes of each HTTP/1.1 response.
     private static let responsePrefix = Array("HTTP/".utf8)
+    /// The space for the head of a request; more is allocated if needed.
+    private static let headBytesExpected = 512
 
     init(_ head: HTTPRequestHead, body: [UInt8], isStreamed: Bool, pool: Int, limit: Instant) {
         var bytes = ByteBuffer()
+        bytes.reserveCapacity(Self.headBytesExpected)
         head.write(into: &bytes)
         writer = HTTPRequestWriter(head: bytes, body: body)
         method = head.method

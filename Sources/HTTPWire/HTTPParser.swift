@@ -267,13 +267,15 @@ public struct HTTPParser: Sendable {
     private mutating func takeRequest(
         _ line: ArraySlice<UInt8>, _ fields: HTTPFields, _ range: Range<Int64>
     ) throws(HTTPError) -> HTTPPart {
-        let words = line.split(separator: 32, omittingEmptySubsequences: false)
-        guard words.count == 3, let method = HTTPRequest.Method(String(decoding: words[0], as: UTF8.self)),
-            !words[1].isEmpty, words[1].allSatisfy({ $0 > 0x20 && $0 != 0x7F })
+        // Three words with one space between two of them.
+        guard let first = line.firstIndex(of: 32), let last = line.lastIndex(of: 32), first < last,
+            let method = HTTPRequest.Method(String(decoding: line[..<first], as: UTF8.self))
         else { throw .badStartLine }
-        let version = try Self.version(words[2])
+        let target = line[(first + 1)..<last]
+        guard !target.isEmpty, target.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { throw .badStartLine }
+        let version = try Self.version(line[(last + 1)...])
         let head = HTTPRequestHead(
-            method: method, target: String(decoding: words[1], as: UTF8.self), version: version, fields: fields)
+            method: method, target: String(decoding: target, as: UTF8.self), version: version, fields: fields)
         switch try Self.length(fields) {
         case .chunked: frame(.chunked)
         case .length(let length) where length > 0: frame(.length(length))
@@ -286,14 +288,18 @@ public struct HTTPParser: Sendable {
         _ slice: ArraySlice<UInt8>, _ fields: HTTPFields, _ range: Range<Int64>
     ) throws(HTTPError) -> HTTPPart {
         let line = Array(slice)
-        let version = try Self.version(line.prefix { $0 != 32 })
+        let version = try Self.version(slice.prefix { $0 != 32 })
         guard line.count >= 12, line[8] == 32, line.count == 12 || line[12] == 32,
             line[9...11].allSatisfy({ (48...57).contains($0) }), line[9] >= 49, line.allSatisfy(HTTPSyntax.isText)
         else { throw .badStartLine }
         let status = line[9...11].reduce(0) { $0 * 10 + Int($1) - 48 }
-        let head = HTTPResponseHead(
-            version: version, status: status,
-            reason: String(String.UnicodeScalarView(line.dropFirst(13).map { Unicode.Scalar($0) })), fields: fields)
+        let text = line.dropFirst(13)
+        // Each byte is a character (ISO 8859-1).
+        let reason =
+            text.allSatisfy { $0 < 0x80 }
+            ? String(decoding: text, as: UTF8.self)
+            : String(String.UnicodeScalarView(text.map { Unicode.Scalar($0) }))
+        let head = HTTPResponseHead(version: version, status: status, reason: reason, fields: fields)
         guard let method = methods.first else { throw .unexpectedResponse }
         if (100...199).contains(status) && status != 101 {
             return .responseHead(head, range, isInterim: true)
@@ -324,10 +330,14 @@ public struct HTTPParser: Sendable {
         }
     }
 
-    private static func version(_ bytes: some Collection<UInt8>) throws(HTTPError) -> HTTPVersion {
-        if bytes.elementsEqual("HTTP/1.1".utf8) { return .http11 }
-        if bytes.elementsEqual("HTTP/1.0".utf8) { return .http10 }
-        throw bytes.starts(with: "HTTP/".utf8) ? .badVersion : .badStartLine
+    private static let versionPrefix = Array("HTTP/1.".utf8)
+
+    private static func version(_ bytes: ArraySlice<UInt8>) throws(HTTPError) -> HTTPVersion {
+        if bytes.count == versionPrefix.count + 1, bytes.starts(with: versionPrefix) {
+            if bytes.last == UInt8(ascii: "1") { return .http11 }
+            if bytes.last == UInt8(ascii: "0") { return .http10 }
+        }
+        throw bytes.starts(with: versionPrefix.prefix(5)) ? .badVersion : .badStartLine
     }
 
     /// Returns the framing that the header fields declare; `none` if they declare none.
@@ -397,33 +407,22 @@ public struct HTTPParser: Sendable {
     private mutating func readLines(
         max: Int, what: String
     ) throws(HTTPError) -> (head: Lines, range: Range<Int64>)? {
-        let view = buffer.readableBytesView
-        // The head ends at LF CR LF, or at once if its first line is empty.
-        var index = view.index(view.startIndex, offsetBy: Swift.max(0, searched - 3))
-        var end: Int?
-        if view.count >= 2, view[view.startIndex] == 13, view[view.startIndex + 1] == 10 {
-            end = 2
-        } else {
-            while let lineFeed = view[index...].firstIndex(of: 10) {
-                let distance = lineFeed - view.startIndex
-                if distance > max { throw .tooLarge(what) }
-                guard distance >= 1, view[lineFeed - 1] == 13 else { throw .badLineEnd }
-                if distance >= 3, view[lineFeed - 2] == 10 {
-                    end = distance + 1
-                    break
-                }
-                index = lineFeed + 1
-            }
-        }
-        guard let end else {
-            if view.count > max { throw .tooLarge(what) }
-            searched = view.count
+        let start = Swift.max(0, searched - 3)
+        let search = buffer.withUnsafeReadableBytes { Self.searchEnd(of: $0, from: start, max: max) }
+        let end: Int
+        switch search {
+        case .end(let found): end = found
+        case .tooLarge: throw .tooLarge(what)
+        case .badLineEnd: throw .badLineEnd
+        case .incomplete:
+            if buffer.readableBytes > max { throw .tooLarge(what) }
+            searched = buffer.readableBytes
             return nil
         }
         searched = 0
-        let bytes = [UInt8](view.prefix(end))
+        let bytes = buffer.withUnsafeReadableBytes { [UInt8]($0.prefix(end)) }
         buffer.moveReaderIndex(forwardBy: end)
-        let start = offset
+        let begin = offset
         offset += Int64(end)
         if buffer.readableBytes == 0 {
             buffer = ByteBuffer()
@@ -432,15 +431,15 @@ public struct HTTPParser: Sendable {
         }
         var lines: [Range<Int>] = []
         lines.reserveCapacity(16)
-        var begin = 0
+        var lineStart = 0
         var isValid = true
         bytes.withUnsafeBufferPointer { all in
             for index in 0..<(end - 2) {
                 if all[index] == 10 {
-                    lines.append(begin..<(index - 1))
+                    lines.append(lineStart..<(index - 1))
                     // A folded line.
-                    if all[begin] == 32 || all[begin] == 9 { isValid = false }
-                    begin = index + 1
+                    if all[lineStart] == 32 || all[lineStart] == 9 { isValid = false }
+                    lineStart = index + 1
                 } else if all[index] == 13, all[index + 1] != 10 {
                     // A bare CR.
                     isValid = false
@@ -448,7 +447,31 @@ public struct HTTPParser: Sendable {
             }
         }
         guard isValid else { throw .badHeader }
-        return (Lines(bytes: bytes, lines: lines), start..<offset)
+        return (Lines(bytes: bytes, lines: lines), begin..<offset)
+    }
+
+    /// Where lines end.
+    private enum HeadEnd {
+        /// The number of bytes up to the end of the first empty line.
+        case end(Int)
+        case incomplete
+        case tooLarge
+        case badLineEnd
+    }
+
+    /// Returns where a head ends: at LF CR LF, or at once if its first line is empty.
+    private static func searchEnd(of bytes: UnsafeRawBufferPointer, from start: Int, max: Int) -> HeadEnd {
+        if bytes.count >= 2, bytes[0] == 13, bytes[1] == 10 { return .end(2) }
+        var index = start
+        while index < bytes.count {
+            if bytes[index] == 10 {
+                if index > max { return .tooLarge }
+                guard index >= 1, bytes[index - 1] == 13 else { return .badLineEnd }
+                if index >= 3, bytes[index - 2] == 10 { return .end(index + 1) }
+            }
+            index += 1
+        }
+        return .incomplete
     }
 
     /// Reads a line and returns it without its CR LF; `nil` if it has not been received.

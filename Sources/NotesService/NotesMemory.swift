@@ -115,16 +115,17 @@ final class NotesMemory: Sendable {
                 $0.note.state.rawValue <= lastState && $0.note.sequence > selection.afterSequence
             }
         }
-        let sorted: [Row]
-        switch selection.order {
-        case .bySequence: sorted = found.sorted { $0.note.sequence < $1.note.sequence }
-        case .byDate:
-            sorted = found.sorted { left, right in
-                let (date, other) = (ByteKey(left.note.note.date), ByteKey(right.note.note.date))
-                return date == other ? ByteKey(left.note.note.uuid) < ByteKey(right.note.note.uuid) : date < other
+        // Indices are moved faster than rows.
+        let sorted = found.indices.sorted { one, two in
+            let (left, right) = (found[one].note, found[two].note)
+            switch selection.order {
+            case .bySequence: return left.sequence < right.sequence
+            case .byDate:
+                let (date, other) = (ByteKey(left.note.date), ByteKey(right.note.date))
+                return date == other ? ByteKey(left.note.uuid) < ByteKey(right.note.uuid) : date < other
             }
         }
-        return sorted.prefix(selection.limit).map { .memory($0.note, position: $0.id) }
+        return sorted.prefix(selection.limit).map { .memory(found[$0].note, position: found[$0].id) }
     }
 
     /// Returns the given rows of a selection, in the order of `ids`, with the indices in `ids`.

@@ -31,12 +31,20 @@ struct RunFacts {
         let text: String
         /// The words of the text: a verb, and mostly the name of a note.
         let words: [Substring]
+        /// The name of the note that it changes; `nil` if it changes none.
+        let changedRow: Substring?
+
+        private static let changes: Set<Substring> = ["creates", "edits", "deletes", "resolves", "keeps", "pins"]
+
+        init(_ text: String, at moment: Moment) {
+            self.moment = moment
+            self.text = text
+            words = text.split(separator: " ")
+            changedRow = words.count > 1 && Self.changes.contains(words[0]) ? words[1] : nil
+        }
 
         /// Whether it changes the note with this name.
-        func changes(_ row: String) -> Bool {
-            words.count > 1 && words[1] == row
-                && ["creates", "edits", "deletes", "resolves", "keeps", "pins"].contains(words[0])
-        }
+        func changes(_ row: String) -> Bool { changedRow.map { $0 == row } ?? false }
     }
 
     /// A state of a device's network: its link, its interface, and whether its client runs.
@@ -122,8 +130,8 @@ struct RunFacts {
     /// The notes that a user has restored under another identifier after their deletion. The name stands for two notes
     /// then, of which one device may have the first, and another device the second.
     let restored: Set<Note>
-    /// The notes to which steps give texts.
-    let rowsWithTexts: Set<String>
+    /// The texts that steps give to each note.
+    private(set) var stepTexts: [String: Set<String>] = [:]
 
     /// A note of a user.
     struct Note: Hashable {
@@ -154,15 +162,14 @@ struct RunFacts {
             if !writers.contains(actor) || request.rows.isEmpty && request.bodyRows.isEmpty { nameless.insert(actor) }
         }
         (self.senders, self.nameless) = (senders, nameless)
-        rowsWithTexts = Set(
-            scenario.steps.compactMap { step in
-                switch step.action?.action {
-                case .create(let row, _, _?)?, .edit(let row, _, _?)?, .resolve(let row, _, _?)?,
-                    .editStale(let row, _, _?)?:
-                    row
-                default: nil
-                }
-            })
+        for step in scenario.steps {
+            switch step.action?.action {
+            case .create(let row, _, let text?)?, .edit(let row, _, let text?)?, .resolve(let row, _, let text?)?,
+                .editStale(let row, _, let text?)?:
+                stepTexts[row, default: []].insert(text)
+            default: continue
+            }
+        }
         restored = Self.restored(history, exchanges, users)
         let restored = restored
         self.changes = changes.filter { change in
@@ -237,8 +244,7 @@ struct RunFacts {
                 if let device = indices[name] { devices[device].dials.append(moment) }
             case .action(let name, let text):
                 guard let device = indices[name] else { continue }
-                devices[device].actions.append(
-                    UserAction(moment: moment, text: text, words: text.split(separator: " ")))
+                devices[device].actions.append(UserAction(text, at: moment))
             case .belief(let name, _): if let device = indices[name] { devices[device].beliefs.append(index) }
             case .commit(let name, _): if let device = indices[name] { devices[device].commits.append(index) }
             case .started(let name):

@@ -234,7 +234,8 @@ extension SyncEngine {
     private mutating func sendWithheld() {
         guard !mustCommit, !commit.isPending else { return }
         for lane in SyncRequest.Lane.allCases {
-            guard let exchange = exchanges[lane.rawValue], !exchange.isSent else { continue }
+            // Mostly nothing is withheld; a copy of the exchange is expensive.
+            guard exchanges[lane.rawValue]?.isSent == false, let exchange = exchanges[lane.rawValue] else { continue }
             exchanges[lane.rawValue]?.sentAt = now
             exchanges[lane.rawValue]?.generation = token.generation
             outputs.append(

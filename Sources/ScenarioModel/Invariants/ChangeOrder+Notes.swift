@@ -54,12 +54,13 @@ extension ChangeOrder {
         _ device: RunFacts.Device, _ run: RunFacts
     ) -> InvariantViolation? {
         guard own.lane != .unknown, !run.heldBack.contains(exchange.id) else { return nil }
-        for (other, entry) in pending.sorted(by: { $0.key < $1.key }) where other != row && entry.isReady {
+        let others = pending.filter { $0.key != row && $0.value.isReady && $0.value.lane == own.lane }
+        for (other, entry) in others.sorted(by: { $0.key < $1.key }) {
             let (first, second) = (entry.change, own.change)
             // The client has started with both changes in its queue.
             let start = device.starts.last { $0.index > first.startIndex && $0.index < exchange.sentIndex }
             let isRestored = start.map { $0.index > second.acceptedIndex } ?? false
-            guard entry.lane == own.lane, first.acceptedIndex < second.startIndex,
+            guard first.acceptedIndex < second.startIndex,
                 device.row(other, at: exchange.sentIndex)?.icon == "upload",
                 start == nil || isRestored,
                 !device.dials.contains(where: {

@@ -54,7 +54,7 @@ enum ValidatedAnswersOnly: InvariantCheck {
         _ text: String, _ name: String, _ device: RunFacts.Device, _ run: RunFacts
     ) -> Bool {
         if let seed = run.scenario.notes.first(where: { $0.row == name }), seed.text == text { return true }
-        if run.rowsWithTexts.contains(name), isInStep(text, name, run) { return true }
+        if run.stepTexts[name]?.contains(text) ?? false { return true }
         let digest = RequestContents.digest(text)
         let user = device.device.user
         // Without contents nothing is known of the texts of writes.
@@ -67,17 +67,6 @@ enum ValidatedAnswersOnly: InvariantCheck {
         // The note may have been known under another name, or not at all.
         return !run.scenario.notes.contains { $0.row == name }
             && !run.changes.contains { $0.row == name && $0.kind == "creates" }
-    }
-
-    private static func isInStep(_ text: String, _ name: String, _ run: RunFacts) -> Bool {
-        run.scenario.steps.contains { step in
-            switch step.action?.action {
-            case .create(name, _, text?)?, .edit(name, _, text?)?, .resolve(name, _, text?)?,
-                .editStale(name, _, text?)?:
-                true
-            default: false
-            }
-        }
     }
 
     // MARK: Notes
