@@ -47,5 +47,7 @@ struct LinkRecorder {
 
     mutating func takePacket() -> SharedLink.CapturedPacket? { packets.popFirst() }
 
+    var hasExchangeEvents: Bool { !exchangeEvents.isEmpty }
+
     mutating func takeExchangeEvent() -> SharedLink.TimedExchangeEvent? { exchangeEvents.popFirst() }
 }

@@ -57,6 +57,9 @@ extension SharedLink {
     /// Takes the next packet that was offered to the link, if packets are recorded.
     public mutating func takePacket() -> CapturedPacket? { recorder.takePacket() }
 
+    /// Whether ``takeExchangeEvent()`` returns an event.
+    public var hasExchangeEvents: Bool { recorder.hasExchangeEvents }
+
     /// Takes the next event of an exchange, if exchanges are recorded.
     public mutating func takeExchangeEvent() -> TimedExchangeEvent? { recorder.takeExchangeEvent() }
 

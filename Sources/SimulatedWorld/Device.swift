@@ -353,9 +353,10 @@ final class Device {
     /// Executes all actions of the client and the link.
     func settle() {
         while true {
-            if let event = takeExchangeEvent() {
+            // Mostly there is none; an optional of these values is expensive.
+            if link.hasExchangeEvents, let event = takeExchangeEvent() {
                 record(event)
-            } else if let action = takeLinkAction() {
+            } else if link.hasActions, let action = takeLinkAction() {
                 guard let connection = flows[action.flow] else { continue }
                 if case .ended = action.action { flows[action.flow] = nil }
                 connection.execute(action.action)

@@ -87,10 +87,14 @@ extension Shrinker {
         _ order: [(time: Nanoseconds, step: Int)], around time: Nanoseconds, _ before: Int, _ after: Int,
         isOfSubject: Bool
     ) -> Set<Int> {
-        let rows = violation.context.rows
+        let (rows, actors) = (violation.context.rows, violation.context.actors)
         let steps = order.filter { entry in
-            let own = current.steps[entry.step].referencedRows
-            return !isOfSubject || own.isEmpty || !rows.isDisjoint(with: own)
+            let step = current.steps[entry.step]
+            if !isOfSubject { return true }
+            // The subject of some rules is a device.
+            if rows.isEmpty { return step.action.map { actors.isEmpty || actors.contains($0.actor) } ?? true }
+            let own = step.referencedRows
+            return own.isEmpty || !rows.isDisjoint(with: own)
         }
         let first = steps.filter { $0.time <= time }.suffix(before).map(\.step)
         return Set(first + steps.filter { $0.time > time }.prefix(after).map(\.step))
