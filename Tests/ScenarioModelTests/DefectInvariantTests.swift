@@ -190,6 +190,29 @@ import Testing
         #expect(violation("n1", "n2", fails: true) == nil, "an attempt may have failed before it was recorded")
     }
 
+    @Test func aQueueIsSentInItsOrderAfterAStart() {
+        func violation(_ first: String, startsAt start: Int64? = 3) -> String? {
+            var run = Self.run()
+            func restart(_ second: Int64) {
+                run.add(second, .stopped(device: "A"))
+                run.add(second, .started(device: "A"))
+            }
+            run.edit(1, "n2", "n2 new", rest: nil)
+            if start == 2 { restart(2) }
+            run.edit(2, "n1", "n1 new", rest: nil)
+            if start == 3 { restart(3) }
+            for (second, row) in [(Int64(7), first), (8, first == "n1" ? "n2" : "n1")] {
+                run.write(second, "PUT", row, "\(row) new", base: "1-a")
+            }
+            return Self.violation(run, .order)
+        }
+        #expect(violation("n2") == nil)
+        #expect(
+            violation("n1") == "A sends PUT n1, changed at 2.0 s, at 7.0 s, before its change of n2 at 1.0 s")
+        #expect(violation("n1", startsAt: nil) == nil, "no start, and nothing was in flight")
+        #expect(violation("n1", startsAt: 2) == nil, "the second change is made after the start")
+    }
+
     @Test func aTextThatWasReplacedIsNotSent() {
         func violation(_ text: String, isLate: Bool = false) -> String? {
             var run = Self.busy(["n2", "n2"], blocker: (200, isLate))
@@ -217,6 +240,28 @@ import Testing
         #expect(violation("sends POST /api/notes/") == "n1 was deleted at 1.0 s, and is on the server at the end")
         #expect(violation("sends POST /api/notes/", contract: "orig") == nil)
         #expect(violation("creates n1") == nil)
+    }
+
+    @Test func anEditOfADeletedNoteDoesNotBecomeAnotherNote() {
+        func violation(
+            _ text: String = "two", status: Int = 204, action: String? = nil, createsNote: Bool = false
+        ) -> String? {
+            var run = Self.run()
+            run.edit(1, "n1", "two", rest: ("n2", "one"))
+            run.exchange(2, "DELETE", of: "W", responded: status)
+            if createsNote { run.edit(3, "n3", "two", rest: nil, kind: "creates") }
+            if let action { run.add(3, .action(actor: "A", action)) }
+            run.write(4, "POST", "n9", text, base: nil)
+            return Self.violation(run, .deletesStick)
+        }
+        #expect(
+            violation()
+                == "A creates a note at 4.0 s with the text of its user's edit of n1, which was deleted on the server")
+        #expect(violation("other") == nil)
+        #expect(violation(status: 409) == nil, "nothing was deleted")
+        #expect(violation(action: "resolves n1 with mine") == nil, "the user was asked")
+        #expect(violation(action: "resolves n2 with mine") != nil)
+        #expect(violation(createsNote: true) == nil, "the user has created a note with this text")
     }
 
     /// A server without tombstones executes the POST of a killed client after the DELETE of the note.
