@@ -61,6 +61,8 @@ struct IdempotencyFingerprint {
         switch resource {
         case .note(let name): add("note \(name.lowercased())")
         case .pin(let name): add("pin \(name.lowercased())")
+        // As the text of the case, without reflection.
+        case .notes: add("notes")
         default: add("\(resource)")
         }
     }

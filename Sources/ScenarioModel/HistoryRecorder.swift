@@ -216,7 +216,8 @@ public struct HistoryRecorder: Sendable {
     /// Returns the revision that the entity tag of the last response to an actor names: its text between the quotes;
     /// `nil` if no response did.
     public func revision(of row: String, receivedBy actor: String) -> String? {
-        guard let record = record(of: row), let tag = entityTags[Subject(actor: actor, record: RecordBytes(record))] else {
+        guard let record = record(of: row), let tag = entityTags[Subject(actor: actor, record: RecordBytes(record))]
+        else {
             return nil
         }
         let parts = tag.split(separator: "\"", omittingEmptySubsequences: false)

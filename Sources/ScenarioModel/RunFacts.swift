@@ -189,10 +189,10 @@ struct RunFacts {
                 if let end = held[connection], exchange.sentAt <= end + slack { heldBack.insert(exchange.id) }
                 if let end = heldUntil(exchange) { held[connection] = end }
             }
-            // A request on a connection that the client has closed was held back since then.
-            let isLate = exchange.disconnectedAt.map { $0 < exchange.sentAt } ?? false
-            if !isLate, let device = devices.firstIndex(where: { $0.name == exchange.actor }) {
-                devices[device].exchanges.append(index)
+            if !Self.isOnClosedConnection(exchange) {
+                if let device = devices.firstIndex(where: { $0.name == exchange.actor }) {
+                    devices[device].exchanges.append(index)
+                }
             }
             if let note = note(of: exchange), !restored.contains(note) {
                 exchangesByNote[note, default: []].append(index)
@@ -351,6 +351,12 @@ struct RunFacts {
         case .mute: return closed
         default: return nil
         }
+    }
+
+    /// Whether the client had closed the connection when the request was recorded: the client has sent it before, and
+    /// something has held it back.
+    static func isOnClosedConnection(_ exchange: History.Exchange) -> Bool {
+        exchange.disconnectedAt.map { $0 < exchange.sentAt } ?? false
     }
 
     /// Whether the client has closed the connection when the response arrived, so that it may not have read it.

@@ -45,6 +45,12 @@ struct AppServices: Sendable {
         .field: FieldService.self,
     ]
 
+    /// The paths of the collections of all services, with a slash at their ends.
+    private static let collectionPaths: [[UInt8]] = Scenario.App.allCases.flatMap { app -> [[UInt8]] in
+        guard let service = known[app] else { return [] }
+        return service.recordCollections.map { Array("\(service.basePath)/\($0)/".utf8) }
+    }
+
     private let services: [Scenario.App: any AppService]
 
     /// Creates the services of a scenario's apps with the records of the scenario.
@@ -98,15 +104,8 @@ struct AppServices: Sendable {
 
     /// Returns the path segment that identifies the record of a request; `nil` if it concerns none.
     static func recordSegment(ofPath path: Substring.UTF8View) -> ArraySlice<UInt8>? {
-        for app in Scenario.App.allCases {
-            guard let service = known[app] else { continue }
-            for collection in service.recordCollections {
-                let prefix = "\(service.basePath)/\(collection)/".utf8
-                guard path.starts(with: prefix) else { continue }
-                return Array(path.dropFirst(prefix.count).prefix { $0 != UInt8(ascii: "/") })[...]
-            }
-        }
-        return nil
+        guard let prefix = collectionPaths.first(where: { path.starts(with: $0) }) else { return nil }
+        return Array(path.dropFirst(prefix.count).prefix { $0 != UInt8(ascii: "/") })[...]
     }
 }
 

@@ -21,9 +21,10 @@ extension Scenario {
             guard case (_, .send(let request))? = step.action else { return false }
             let path = request.path.utf8
             let isPlain = path.allSatisfy { $0 != UInt8(ascii: "%") && $0 != UInt8(ascii: "?") }
-            // "", "api", "notes", a note, ""
-            let parts = request.path.split(separator: "/", maxSplits: 5, omittingEmptySubsequences: false)
-            return !isPlain || parts.count > 5 || !request.path.hasPrefix("/api/notes/") || !(parts.last?.isEmpty ?? false)
+            let rest = request.path.dropFirst("/api/notes/".count)
+            // The rest is empty, or a note. What follows a note in a path is a part of it, such as an attachment.
+            let isOfNotes = request.path.hasPrefix("/api/notes/") && rest.dropLast().allSatisfy { $0 != "/" }
+            return !isPlain || !isOfNotes
         }
     }
 }

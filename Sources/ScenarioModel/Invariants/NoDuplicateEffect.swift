@@ -8,8 +8,9 @@ enum NoDuplicateEffect: InvariantCheck {
             + "request with the id of one.",
         worlds: "Both. Devices whose steps send requests past the client are left out.",
         blindSpots: "Notes that a program creates without telling their names. The contract orig has no tombstones: a "
-            + "POST that a client repeats because it got no response, or that it sent before it was killed, and that "
-            + "arrives after the DELETE of the note, creates the note again, and no client can prevent that.",
+            + "POST that a client has given up because it got no response, and its repetition, or that it sent before it "
+            + "was killed, and that arrives after the DELETE of the note, creates the note again, and no client can "
+            + "prevent that.",
         source: "story S09, S20, S33; the 2013 client doubled notes when two syncs ran at once")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
@@ -68,7 +69,8 @@ enum NoDuplicateEffect: InvariantCheck {
     }
 
     /// Returns whether a server without tombstones has executed a POST after the DELETE of its note: a POST of a killed
-    /// client, or a repetition of one whose response the client has not received.
+    /// client, a repetition of one whose response the client has not received, or one on a connection that the client has
+    /// given up.
     static func isLateCreation(_ exchange: History.Exchange, _ run: RunFacts) -> Bool {
         guard run.scenario.contract == "orig", exchange.method == "POST", let note = run.note(of: exchange),
             let device = run.device(exchange.actor)
@@ -81,7 +83,7 @@ enum NoDuplicateEffect: InvariantCheck {
             $0.method == "POST" && $0.actor == exchange.actor && RunFacts.isExecuted($0)
         }
         let hasNoResponse = !attempts.isEmpty && attempts.allSatisfy { !run.isAnswered($0) }
-        return (wasKilled || hasNoResponse)
+        return (wasKilled || hasNoResponse || RunFacts.isOnClosedConnection(exchange))
             && others.contains { $0.method == "DELETE" && RunFacts.isExecuted($0) }
     }
 
