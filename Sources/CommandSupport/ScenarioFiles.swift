@@ -90,7 +90,7 @@ public enum ScenarioFiles {
         do {
             try Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
         } catch {
-            throw ReadError(description: "cannot write \(path): \(error.localizedDescription)")
+            throw ReadError(description: "cannot write \(path): \(FileFailure.reason(error, writing: path))")
         }
     }
 

@@ -214,7 +214,7 @@ struct RunOutput {
         do {
             try body()
         } catch {
-            console.error("cannot write \(path): \(error.localizedDescription)")
+            console.error("cannot write \(path): \(FileFailure.reason(error, writing: path))")
             report.hasWriteError = true
         }
     }

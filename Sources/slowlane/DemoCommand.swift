@@ -46,7 +46,7 @@ struct DemoCommand: AsyncParsableCommand {
             do {
                 try Data(try demo.recordedPage().utf8).write(to: URL(filePath: record), options: .atomic)
             } catch {
-                console.error("cannot write \(record): \(error.localizedDescription)")
+                console.error("cannot write \(record): \(FileFailure.reason(error, writing: record))")
                 throw ExitStatus.unavailable
             }
             return console.print("\(record): open it in a browser")

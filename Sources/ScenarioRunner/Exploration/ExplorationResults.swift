@@ -20,7 +20,7 @@ final class ExplorationResultsWriter {
             try Data().write(to: URL(filePath: path + ".partial"))
             file = try FileHandle(forWritingTo: URL(filePath: path + ".partial"))
         } catch {
-            throw Failure(description: "cannot write \(path): \(error.localizedDescription)")
+            throw Failure(description: "cannot write \(path): \(FileFailure.reason(error, writing: path))")
         }
         let head = ExplorationResults.Head(report, shard, seeds: seeds)
         try add(head.json)
@@ -32,7 +32,7 @@ final class ExplorationResultsWriter {
         do {
             try file.write(contentsOf: Data((line + "\n").utf8))
         } catch {
-            throw Failure(description: "cannot write \(path): \(error.localizedDescription)")
+            throw Failure(description: "cannot write \(path): \(FileFailure.reason(error, writing: path))")
         }
     }
 
@@ -66,7 +66,7 @@ final class ExplorationResultsWriter {
             _ = try? FileManager.default.removeItem(atPath: path)
             try FileManager.default.moveItem(atPath: partialPath, toPath: path)
         } catch {
-            throw Failure(description: "cannot write \(path): \(error.localizedDescription)")
+            throw Failure(description: "cannot write \(path): \(FileFailure.reason(error, writing: path))")
         }
     }
 }

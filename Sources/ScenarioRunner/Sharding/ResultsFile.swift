@@ -1,3 +1,4 @@
+internal import CommandSupport
 internal import Determinism
 internal import Foundation
 internal import JSON
@@ -36,7 +37,7 @@ struct ResultsFile {
         } catch let error as Failure {
             throw error
         } catch {
-            throw failure("cannot be read: \(error.localizedDescription)")
+            throw failure("cannot be read: \(FileFailure.reason(error))")
         }
         name = path
         var (runs, canaries): ([RunSummary], [RunSummary]) = ([], [])

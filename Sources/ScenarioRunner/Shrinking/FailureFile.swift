@@ -84,7 +84,8 @@ public struct FailureFile: Sendable {
         do {
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         } catch {
-            throw WriteError(description: "cannot create the folder \(folder): \(error.localizedDescription)")
+            let reason = FileFailure.reason(error, writing: folder)
+            throw WriteError(description: "cannot create the folder \(folder): \(reason)")
         }
         for number in 1...Self.filesMax {
             let other = number > 1 ? "\(name)-\(number)" : name
