@@ -11,6 +11,17 @@ public enum FileFailure {
         return reason(error, missing: "the folder \(folder) does not exist; create it first")
     }
 
+    /// Returns why a file cannot be written, as far as its folder shows: to be checked before the work whose result it gets.
+    public static func obstacle(toWriting path: String) -> String? {
+        let folder = URL(filePath: path).deletingLastPathComponent()
+        var isFolder: ObjCBool = false
+        if !FileManager.default.fileExists(atPath: folder.path, isDirectory: &isFolder) {
+            return reason(CocoaError(.fileNoSuchFile), writing: path)
+        }
+        if !isFolder.boolValue { return "\(folder.relativePath) is not a folder" }
+        return FileManager.default.isWritableFile(atPath: folder.path) ? nil : "no permission"
+    }
+
     private static func reason(_ error: any Error, missing: String) -> String {
         let error = error as NSError
         if error.domain == NSPOSIXErrorDomain {

@@ -167,6 +167,12 @@ public struct RunSession: Sendable {
 
     private func run(_ plan: [PlannedRun], _ selection: ScenarioSelection) async throws -> Int32 {
         if options.isDryRun { return dryRun(plan, selection) }
+        for path in [options.junitPath, options.resultsPath].compactMap({ $0 }) {
+            // Runs may take minutes, and their results would be lost.
+            guard let obstacle = FileFailure.obstacle(toWriting: path) else { continue }
+            console.error("cannot write \(path): \(obstacle)")
+            return RunStatus.unavailable
+        }
         if options.worlds == nil, !options.isQuiet {
             for run in plan where run.world == .live {
                 let reason = run.scenario.realTimeReason ?? ""

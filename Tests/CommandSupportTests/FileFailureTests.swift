@@ -21,6 +21,15 @@ import Testing
                 == expected)
     }
 
+    @Test func anObstacleIsKnownBefore() {
+        #expect(
+            FileFailure.obstacle(toWriting: "/missing/out.jsonl")
+                == "the folder /missing does not exist; create it first")
+        #expect(FileFailure.obstacle(toWriting: "/dev/null/out.jsonl") == "/dev/null is not a folder")
+        #expect(FileFailure.obstacle(toWriting: "/tmp/out.jsonl") == nil)
+        #expect(FileFailure.obstacle(toWriting: "out.jsonl") == nil)
+    }
+
     @Test func aMissingFileIsNotRead() {
         #expect(Self.reason({ _ = try Data(contentsOf: URL(filePath: "/missing/in.jsonl")) }) == "it does not exist")
         #expect(
