@@ -111,6 +111,7 @@ def test_it_pauses_goes_back_and_has_three_speeds(tab):
 
 def test_the_2013_client_breaks_four_promises(tab):
     tab.get_by_role("button", name="the 2013 client").click()
+    expect(tab.get_by_role("list", name="promises", exact=True)).not_to_contain_text("…")
     seek(tab, 30)
     assert [one for one in promises(tab) if one[0] == "✗"] == []
     seek(tab, 35)

@@ -74,6 +74,9 @@
     notice("");
     state.plays += 1;
     const current = state.plays;
+    // The promises of the run before are not those of this client.
+    state.document = null;
+    if (state.run) show();
     try {
       const data = await load(client);
       // The viewer has chosen another run meanwhile.
