@@ -450,7 +450,7 @@ public struct HTTPParser: Sendable {
         return (Lines(bytes: bytes, lines: lines), begin..<offset)
     }
 
-    /// Where lines end.
+    /// The result of a search for the end of a head.
     private enum HeadEnd {
         /// The number of bytes up to the end of the first empty line.
         case end(Int)
@@ -459,7 +459,7 @@ public struct HTTPParser: Sendable {
         case badLineEnd
     }
 
-    /// Returns where a head ends: at LF CR LF, or at once if its first line is empty.
+    /// Searches for the end of a head: LF CR LF, or an empty first line.
     private static func searchEnd(of bytes: UnsafeRawBufferPointer, from start: Int, max: Int) -> HeadEnd {
         if bytes.count >= 2, bytes[0] == 13, bytes[1] == 10 { return .end(2) }
         var index = start

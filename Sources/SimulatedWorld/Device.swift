@@ -353,7 +353,7 @@ final class Device {
     /// Executes all actions of the client and the link.
     func settle() {
         while true {
-            // Mostly there is none; an optional of these values is expensive.
+            // Mostly there is neither an event nor an action, and to take `nil` costs more than to ask.
             if link.hasExchangeEvents, let event = takeExchangeEvent() {
                 record(event)
             } else if link.hasActions, let action = takeLinkAction() {

@@ -11,7 +11,7 @@ import Testing
 
 /// Shrinking of failing runs in virtual time.
 @Suite struct ShrinkerTests {
-    static func environment(_ mutants: [RunMutant], valid: Bool = true) -> Shrinker.Environment {
+    static func environment(_ mutants: [RunMutant]) -> Shrinker.Environment {
         func profile(_ name: String) -> Timeline.NamedConditions? {
             ProfileCatalogue.builtInProfile(named: name).map { .init($0.id, $0.conditions) }
         }
