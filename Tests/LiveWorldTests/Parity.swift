@@ -5,7 +5,8 @@ import ScenarioModel
 ///
 /// Equal are, for each device and writer, the sequence of requests with their notes and statuses in the script phase, and
 /// their times within a tolerance. What may differ: the order of events of different actors, digests of commits (dates
-/// of notes come from the clock), the number of polls, and everything after the links are restored.
+/// of notes come from the clock), the number of polls, everything after the links are restored, and, of a response that
+/// a fault cuts short, whether the proxy has read the rest of it from the server.
 enum Parity {
     /// The tolerance of times: the loopback interface, commits with `fsync` and the scheduling of threads take time.
     static let tolerance = Nanoseconds.milliseconds(600)
@@ -13,8 +14,14 @@ enum Parity {
     struct Request {
         let time: Nanoseconds
         var text: String
-        /// The bytes of the bodies, and the revision, of a request for a note. The body of a probe has the uptime.
-        var content = ""
+        /// The bytes of the body of a request for a note.
+        var sent = ""
+        /// The bytes of the body, and the revision, of the response; the body of a probe has the uptime.
+        var received = ""
+        /// Whether a fault has cut the response short.
+        var isCut = false
+
+        var content: String { isCut ? sent : sent + received }
     }
 
     /// The requests of each actor in the script phase.
@@ -33,18 +40,21 @@ enum Parity {
                 found[place.actor]?[place.index].text += " (\(row))"
             case .requestSent(let id, let bytes):
                 guard let place = places[id] else { continue }
-                found[place.actor]?[place.index].content += " \(bytes) B up"
+                found[place.actor]?[place.index].sent += " \(bytes) B up"
             case .serverResponded(let id, _, let bytes, let revision):
                 guard let place = places[id], found[place.actor]?[place.index].text.contains(" index") == false else {
                     continue
                 }
-                found[place.actor]?[place.index].content += " \(bytes) B down, revision \(revision ?? 0)"
+                found[place.actor]?[place.index].received += " \(bytes) B down, revision \(revision ?? 0)"
             case .responseReceived(let id, let status):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].text += " \(status)"
-            case .fault(_, let id, _):
+            case .fault(_, let id, let point):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].text += " lost"
+                if point == .answerStarted || point == .partlyAnswered {
+                    found[place.actor]?[place.index].isCut = true
+                }
             default: break
             }
         }
