@@ -25,6 +25,14 @@ public enum SocketAction: Sendable {
     /// The connection has ended; no action follows. A socket closes by itself when both of its directions have ended.
     case ended
 
+    /// Whether a peer notices the action only when its socket is flushed, if at all.
+    public var waitsForFlush: Bool {
+        switch self {
+        case .write, .pauseReading, .resumeReading: true
+        case .awaitDrain, .closeOutput, .close, .flush, .reset, .resetAfterWrites, .ended: false
+        }
+    }
+
     /// The socket that the action is for.
     var side: Side? {
         switch self {

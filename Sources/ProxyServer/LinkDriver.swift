@@ -382,6 +382,7 @@ final class LinkDriver {
             if isShutDown { continue }
             guard let session = session(of: timedAction) else { continue }
             budget.spend(timedAction.action)
+            if !timedAction.action.waitsForFlush { publishExchanges() }
             comparisons?.executed(timedAction.action, on: timedAction.flow)
             if session.execute(timedAction.action) {
                 unflushedSessions.append(session)
@@ -406,8 +407,11 @@ final class LinkDriver {
         return isLast ? displaced.removeValue(forKey: timedAction.flow) : displaced[timedAction.flow]
     }
 
-    /// Passes the recorded events to callbacks and observers.
-    func publishEvents() {
+    /// Passes the recorded events of exchanges to callbacks and observers.
+    ///
+    /// Called before the sockets send what has been written: an observer learns that a response has been delivered
+    /// before the client can do anything because of it.
+    private func publishExchanges() {
         while let exchange = takeExchangeEvent() {
             onExchange?(exchange.event)
             if let report = faultReporter?.record(exchange.event, { link.faultRules }) { onFault(report) }
@@ -426,6 +430,11 @@ final class LinkDriver {
             let number = connectionNumbers[exchange.flow.index]
             send(.exchange(exchange.event, connection: number, at: exchange.time), .exchanges)
         }
+    }
+
+    /// Passes the recorded events to callbacks and observers.
+    func publishEvents() {
+        publishExchanges()
         publishClosings()
         while let packet = link.takePacket() {
             let event = PacketEvent(

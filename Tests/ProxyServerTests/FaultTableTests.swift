@@ -1,5 +1,6 @@
 import Determinism
 import Impairment
+import LinkModel
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -46,6 +47,39 @@ import Testing
             for row in FaultTable.rows { group.addTask { try await Self.check(row) } }
             try await group.waitForAll()
         }
+    }
+
+    /// A client that acts upon a response, for example by closing the connection, acts after the event of the response.
+    @Test(arguments: [FaultAction.abort, .close, nil])
+    func aResponseIsReportedBeforeItsClientReceivesIt(_ action: FaultAction?) async throws {
+        let client = Mutex<TestSocket?>(nil)
+        let wasEarly = Mutex<Bool?>(nil)
+        try await withProxy(.clear) { configuration in
+            configuration.exchangeTracking = ExchangeTracking(awaitsDecisions: true)
+            configuration.exchangeController = { event, _ in
+                switch event {
+                case .requested: return action.map { .init(rule: 0, action: $0, point: .answered) }
+                case .responseDelivered:
+                    let isReadable = client.withLock { $0?.isReadable(within: 0) }
+                    wasEarly.withLock { $0 = isReadable.map { !$0 } }
+                default: break
+                }
+                return nil
+            }
+        } _: { proxy, listener in
+            try await blocking { [port = proxy.address.port] in
+                let socket = try TestSocket.connect(port: port)
+                client.withLock { $0 = socket }
+                try socket.send(FaultTable.request)
+                let server = try listener.accept()
+                _ = try server.receive(exactly: FaultTable.request.count)
+                // The response and the FIN may arrive together.
+                try server.send(FaultTable.response)
+                server.finish()
+                _ = socket.receiveToFailure()
+            }
+        }
+        #expect(wasEarly.withLock { $0 } == true)
     }
 
     private static func check(_ row: FaultTable.Row) async throws {
