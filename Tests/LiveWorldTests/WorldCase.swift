@@ -290,12 +290,12 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
             "a-portal-is-not-the-server", .pass,
             """
             network: { A: { 0s: portal, 2s: wifi } }
-            steps: [{ at: 300ms, A: { edit: n1, text: two } }]
+            steps: [{ at: 300ms, A: { edit: n1, text: two }, mark: edited }]
             expect:
               traffic:
                 - { request: any, from: A, between: [0s, 2s], count: 0 }
                 - { request: any, from: A, seen: proxy, between: [0s, 2s], count: { min: 1 } }
-              eventually: [{ by: 10s, A: { row: n1, icon: none } }]
+              eventually: [{ after: edited, within: 10s, A: { row: n1, icon: none } }]
               finally: { server: { n1: { revision: 2, text: two } } }
             """),
         WorldCase(
