@@ -8,8 +8,9 @@ import ScenarioModel
 /// of notes come from the clock), the number of polls, everything after the links are restored, and, of a response that
 /// a fault cuts short, whether the proxy has read the rest of it from the server.
 enum Parity {
-    /// The tolerance of times: the loopback interface, commits with `fsync` and the scheduling of threads take time.
-    static let tolerance = Nanoseconds.milliseconds(600)
+    /// The tolerance of times: the loopback interface, commits with `fsync` and the scheduling of threads take time, also
+    /// for each request of an actor before.
+    static func tolerance(after requests: Int) -> Nanoseconds { .milliseconds(600 + 20 * Int64(requests)) }
 
     struct Request {
         let time: Nanoseconds
@@ -80,12 +81,14 @@ enum Parity {
         let (left, right) = (requests(simulated), requests(live))
         for actor in Set(left.keys).union(right.keys).sorted() {
             let (expected, actual) = (left[actor] ?? [], right[actor] ?? [])
-            for (one, other) in zip(expected, actual) {
+            for (index, (one, other)) in zip(expected, actual).enumerated() {
                 if one.text != other.text || one.content != other.content {
                     return "\(actor): \(one.text)\(one.content) at \(one.time), live \(other.text)\(other.content)"
                 }
                 let distance = one.time < other.time ? other.time - one.time : one.time - other.time
-                if distance > tolerance { return "\(actor): \(one.text) at \(one.time), live at \(other.time)" }
+                if distance > tolerance(after: index) {
+                    return "\(actor): \(one.text) at \(one.time), live at \(other.time)"
+                }
             }
             if expected.count != actual.count {
                 return "\(actor): \(expected.map(\.text)), live \(actual.map(\.text))"

@@ -40,10 +40,10 @@ extension WorldCase {
         WorldCase(
             "requests-during-a-flap", .pass,
             """
-            network: { A: { 0s: wifi, 1s: { flap: [{ 3g: 600ms }, { refuse: 300ms }] }, 3s: wifi } }
+            network: { A: { 0s: wifi, 1s: { flap: [{ 3g: 1s }, { refuse: 300ms }] }, 4s: wifi } }
             steps:
               - { at: 300ms, A: { edit: n1, text: two } }
-              - { at: 2s, A: { edit: n1, text: three } }
+              - { at: 2400ms, A: { edit: n1, text: three } }
             expect:
               traffic:
                 - { request: PUT n1, from: A, seen: proxy, during: wifi, count: 1 }
