@@ -13,22 +13,18 @@ internal import SyncClient
 internal import SyncEngine
 internal import Synchronization
 
-/// A device with an app in real time: the proxy that is its link, its store's file, and its client while that
-/// runs.
-///
-/// Orders are executed one after the other.
-actor AppDriver: LiveDevice {
+/// A device with an app.
+actor AppDriver: ClientDriver {
     nonisolated let name: String
-    private let world: World
+    let world: World
+    let link: DeviceLink
+    var isStopped = false
     private let user: String
     private let app: Scenario.App
     private let settings: RecordFields
     private let mutants: [RunMutant]
     private let storePath: String
-    private let proxy: Proxy
-    private nonisolated let isNameResolved = Mutex(true)
     private var client: AppClient?
-    private var isStopped = false
     private var interface = AppInterface(isUp: true)
     /// The shift of the wall clock.
     private var wallShift = Nanoseconds.zero
@@ -51,102 +47,46 @@ actor AppDriver: LiveDevice {
         storePath = folder.path("\(device.name).db")
         ids = RandomIdentifiers(seed: world.seed, "user/\(device.name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(device.name)")
-        proxy = try await DeviceProxy.start(of: device, in: world, server: server)
+        link = try await DeviceLink(of: device, in: world, server: server)
     }
 
-    /// Ends the client and the proxy.
-    func stop() async {
-        isStopped = true
+    func fetch() async throws -> String? {
+        let settled = AsyncStream.makeStream(of: Void.self)
+        client = try await AppClient.start(configuration()) { activity in
+            if case .settled(true) = activity { settled.continuation.finish() }
+        }
+        // The run may have been cancelled meanwhile.
+        if isStopped { settled.continuation.finish() }
+        let timeout = Task {
+            try? await Task.sleep(for: Self.prepareMax)
+            settled.continuation.finish()
+        }
+        for await _ in settled.stream {}
+        timeout.cancel()
+        await kill()
+        return nil
+    }
+
+    func kill() async {
         await client?.kill()
         client = nil
-        await proxy.stop(grace: .zero)
     }
 
-    // MARK: Orders
-
-    /// Executes an order.
-    func execute(_ order: World.Order) async {
-        switch order.action {
-        case .prepare: await prepare()
-        case .setConditions(_, let conditions, link: _):
-            isNameResolved.withLock { $0 = conditions.connectionPolicy != .dns }
-            await proxy.setConditions(conditions)
-            world.executed(order)
-        case .record(let event): world.record(event)
-        case .setInterface(_, let isUp, let kind):
-            interface = AppInterface(isUp: isUp, isMetered: kind == .cell)
-            try? await client?.setInterface(interface)
-            world.executed(order)
-        case .startClient(let act, _):
-            do {
-                try await start()
-                world.executed(order)
-                world.finished(act)
-                try await client?.reportActivity()
-            } catch {
-                world.finished(act, error)
-            }
-        case .killClient(let act, _, atOnce: _):
-            await client?.kill()
-            client = nil
-            world.executed(order)
-            world.finished(act)
-        case .perform(let act, actor: _, let action):
-            // The time that the client takes is its own.
-            world.executed(order)
-            do {
-                try await perform(action)
-                world.finished(act)
-                // After each act the director expects a report, even if the state is the one reported before.
-                try await client?.reportActivity()
-            } catch {
-                world.finished(act, error)
-            }
-        case .closeConnection(let exchange, _, let isAbort):
-            await DeviceProxy.closeConnection(of: exchange, name, on: proxy, in: world, isAbort: isAbort)
-            world.executed(order)
-        case .disarmFaults: await proxy.withdrawFaults()
-        case .armFault, .readServer, .end: break
-        }
+    func setInterface(isUp: Bool, isMetered: Bool) async {
+        interface = AppInterface(isUp: isUp, isMetered: isMetered)
+        try? await client?.setInterface(interface)
     }
 
-    /// Fetches the server's records into the store, and ends the client. Nothing of it is recorded.
-    private func prepare() async {
-        do {
-            let settled = AsyncStream.makeStream(of: Void.self)
-            let client = try await AppClient.start(configuration()) { activity in
-                if case .settled(true) = activity { settled.continuation.finish() }
-            }
-            self.client = client
-            // The run may have been cancelled meanwhile.
-            if isStopped { return await client.kill() }
-            let timeout = Task {
-                try? await Task.sleep(for: Self.prepareMax)
-                settled.continuation.finish()
-            }
-            for await _ in settled.stream {}
-            timeout.cancel()
-            await client.kill()
-            self.client = nil
-            await proxy.abortConnections()
-            // The next connection has number 0.
-            await proxy.reseed(world.seed)
-            world.prepared(name)
-        } catch {
-            world.prepared(name, failure: "\(error)")
-        }
-    }
+    func reportActivity() async throws { try await client?.reportActivity() }
 
     // MARK: The client
 
     private func configuration() -> AppClient.Configuration {
         let credentials = Base64.encode(Array("\(user):\(RunServer.password)".utf8))
-        let host = "127.0.0.1:\(proxy.address.port)"
+        let host = "127.0.0.1:\(link.port)"
         let (app, settings, seed, mutants) = (app, settings, seeds.bits(), mutants)
         let (timeouts, wallShift) = (HTTPTimeouts(world.scenario.policy), wallShift)
-        let target = ClientChannels.Target(host: "127.0.0.1", port: proxy.address.port) { [weak self] in
-            self?.isNameResolved.withLock { $0 } ?? false
-        }
+        let target = ClientChannels.Target(host: "127.0.0.1", port: link.port) { [link] in link.isNameResolved }
         var configuration = AppClient.Configuration(target: target, storePath: storePath) { state in
             try app.start(
                 AppConfiguration(
@@ -159,7 +99,7 @@ actor AppDriver: LiveDevice {
         return configuration
     }
 
-    private func start() async throws {
+    func start() async throws {
         var process = 0
         world.client(of: name) { ledger, _ in
             process = ledger.begin(.current)
@@ -188,6 +128,11 @@ actor AppDriver: LiveDevice {
     /// Returns the milliseconds since 1970 that the device's clock shows.
     private static func milliseconds(shiftedBy shift: Nanoseconds) -> Int {
         Int(Date().timeIntervalSince1970 * 1000) + Int(shift.count / 1_000_000)
+    }
+
+    func perform(_ action: Scenario.Action, _ act: ScenarioDirector.ActID) async throws -> Bool {
+        try await perform(action)
+        return true
     }
 
     private func perform(_ action: Scenario.Action) async throws {

@@ -12,19 +12,16 @@ internal import SyncEngine
 internal import SyncStore
 internal import Synchronization
 
-/// A device in real time: the proxy that is its link, its store's file, and its client while that runs.
-///
-/// Orders are executed one after the other.
-actor DeviceDriver: LiveDevice {
+/// A device with the sync client.
+actor DeviceDriver: ClientDriver {
     nonisolated let name: String
-    private let world: World
+    let world: World
+    let link: DeviceLink
+    var isStopped = false
     private let user: String
     private let mutants: Set<Mutant>
     private let storePath: String
-    private let proxy: Proxy
-    private nonisolated let isNameResolved = Mutex(true)
     private var client: SyncClient?
-    private var isStopped = false
     private var interface = NetworkInterface(isUp: true)
     /// The tokens that the device keeps for the next start of its client; `nil` if it has none.
     private nonisolated let tokens = Mutex<SyncTokens?>(nil)
@@ -54,87 +51,34 @@ actor DeviceDriver: LiveDevice {
         storeVersion = version
         ids = RandomIdentifiers(seed: world.seed, "user/\(device.name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(device.name)")
-        proxy = try await DeviceProxy.start(of: device, in: world, server: server)
+        link = try await DeviceLink(of: device, in: world, server: server)
     }
 
-    /// Ends the client and the proxy.
-    func stop() async {
-        isStopped = true
+    func fetch() async throws -> String? {
+        let client = try await SyncClient.start(try configuration())
+        self.client = client
+        // The run may have been cancelled meanwhile.
+        let completion = isStopped ? .complete : try await client.waitUntilComplete(timeout: Self.prepareMax)
+        await kill()
+        // The life of the tokens begins with the scenario.
+        tokens.withLock { $0 = nil }
+        return completion == .complete ? nil : "\(completion)"
+    }
+
+    func kill() async {
+        rawTask?.cancel()
         await client?.kill()
         client = nil
-        await proxy.stop(grace: .zero)
     }
 
-    // MARK: Orders
-
-    /// Executes an order.
-    func execute(_ order: World.Order) async {
-        switch order.action {
-        case .prepare: await prepare()
-        case .setConditions(_, let conditions, link: _):
-            isNameResolved.withLock { $0 = conditions.connectionPolicy != .dns }
-            await proxy.setConditions(conditions)
-            world.executed(order)
-        case .record(let event): world.record(event)
-        case .setInterface(_, let isUp, let kind):
-            interface = NetworkInterface(isUp: isUp, isMetered: kind == .cell)
-            try? await client?.setInterface(interface)
-            world.executed(order)
-        case .startClient(let act, _):
-            do {
-                try await start()
-                world.executed(order)
-                world.finished(act)
-                try await client?.reportActivity()
-            } catch {
-                world.finished(act, error)
-            }
-        case .killClient(let act, _, atOnce: _):
-            rawTask?.cancel()
-            await client?.kill()
-            client = nil
-            world.executed(order)
-            world.finished(act)
-        case .perform(let act, actor: _, let action):
-            // The time that the client takes is its own.
-            world.executed(order)
-            if case .send(let request) = action { return send(request, act) }
-            do {
-                try await perform(action)
-                world.finished(act)
-                if StoreVersions.refusal(of: version, store: storeVersion) != nil { return world.refused(name) }
-                // After each act the director expects a report, even if the state is the one reported before.
-                try await client?.reportActivity()
-            } catch {
-                world.finished(act, error)
-            }
-        case .closeConnection(let exchange, _, let isAbort):
-            await DeviceProxy.closeConnection(of: exchange, name, on: proxy, in: world, isAbort: isAbort)
-            world.executed(order)
-        case .disarmFaults: await proxy.withdrawFaults()
-        case .armFault, .readServer, .end: break
-        }
+    func setInterface(isUp: Bool, isMetered: Bool) async {
+        interface = NetworkInterface(isUp: isUp, isMetered: isMetered)
+        try? await client?.setInterface(interface)
     }
 
-    /// Fetches the server's notes into the store, and ends the client. Nothing of it is recorded.
-    private func prepare() async {
-        do {
-            let client = try await SyncClient.start(try configuration())
-            self.client = client
-            // The run may have been cancelled meanwhile.
-            if isStopped { return await client.kill() }
-            let completion = try await client.waitUntilComplete(timeout: Self.prepareMax)
-            await client.kill()
-            self.client = nil
-            // The life of the tokens begins with the scenario.
-            tokens.withLock { $0 = nil }
-            await proxy.abortConnections()
-            // The next connection has number 0.
-            await proxy.reseed(world.seed)
-            world.prepared(name, failure: completion == .complete ? nil : "\(completion)")
-        } catch {
-            world.prepared(name, failure: "\(error)")
-        }
+    func reportActivity() async throws {
+        if StoreVersions.refusal(of: version, store: storeVersion) != nil { return world.refused(name) }
+        try await client?.reportActivity()
     }
 
     // MARK: The client
@@ -145,7 +89,7 @@ actor DeviceDriver: LiveDevice {
             return tokens
         }
         var configuration = SyncClientConfiguration(
-            host: "127.0.0.1", port: proxy.address.port, user: user, password: RunServer.password, storePath: storePath)
+            host: "127.0.0.1", port: link.port, user: user, password: RunServer.password, storePath: storePath)
         if let tokens { configuration.credentials = .tokens(tokens) }
         configuration.policy = SyncPolicy(world.scenario.policy)
         configuration.timeouts = HTTPTimeouts(world.scenario.policy)
@@ -153,11 +97,11 @@ actor DeviceDriver: LiveDevice {
         configuration.version = version
         configuration.seed = seeds.bits()
         configuration.mustEnd = { [world, name] in world.mustEnd(name) }
-        configuration.isHostResolvable = { [weak self] in self?.isNameResolved.withLock { $0 } ?? false }
+        configuration.isHostResolvable = { [link] in link.isNameResolved }
         return configuration
     }
 
-    private func start() async throws {
+    func start() async throws {
         if let refusal = StoreVersions.refusal(of: version, store: storeVersion) { throw ActionError(refusal) }
         var process = 0
         let version = version
@@ -189,6 +133,15 @@ actor DeviceDriver: LiveDevice {
     }
 
     // MARK: Acts of the user
+
+    func perform(_ action: Scenario.Action, _ act: ScenarioDirector.ActID) async throws -> Bool {
+        if case .send(let request) = action {
+            try send(request, act)
+            return false
+        }
+        try await perform(action)
+        return true
+    }
 
     private func perform(_ action: Scenario.Action) async throws {
         if case .upgrade(let version) = action { return try await upgrade(to: version) }
@@ -252,12 +205,9 @@ actor DeviceDriver: LiveDevice {
     /// Replaces the client by another version, which opens the same store.
     private func upgrade(to number: Int) async throws {
         let next = try StoreVersions.version(number)
-        rawTask?.cancel()
-        if let running = client {
-            await running.kill()
-            client = nil
-            world.record(.stopped(device: name))
-        }
+        let wasRunning = client != nil
+        await kill()
+        if wasRunning { world.record(.stopped(device: name)) }
         if let refusal = try refusal(of: next, number) { return world.record(.action(actor: name, refusal)) }
         try await start()
         world.record(.started(device: name))
@@ -289,27 +239,20 @@ actor DeviceDriver: LiveDevice {
 
     /// Sends a request past the client's queue, on a connection of its own. Later orders do not wait for it; a kill closes
     /// its connection.
-    private func send(_ request: Scenario.RawRequest, _ act: ScenarioDirector.ActID) {
-        let content: SyncRequestContent
-        do {
-            guard client != nil else { throw ActionError("\(name) is not running") }
-            content = try world.withRecorder { recorder throws(ActionError) in
-                (try RawRequest.content(of: request, recorder, from: name), [])
-            }
-        } catch {
-            return world.finished(act, error)
+    private func send(_ request: Scenario.RawRequest, _ act: ScenarioDirector.ActID) throws(ActionError) {
+        guard client != nil else { throw ActionError("\(name) is not running") }
+        let content = try world.withRecorder { recorder throws(ActionError) in
+            (try RawRequest.content(of: request, recorder, from: name), [])
         }
         let credentials = Base64.encode(Array("\(user):\(RunServer.password)".utf8))
-        let call = HTTPCall(host: "127.0.0.1", port: proxy.address.port, authorization: "Basic \(credentials)")
-        let isReachable = interface.isUp && isNameResolved.withLock { $0 }
+        let call = HTTPCall(host: "127.0.0.1", port: link.port, authorization: "Basic \(credentials)")
+        let isReachable = interface.isUp && link.isNameResolved
         rawTask = Task { [weak self, world] in
             // Every result is one, also the end of the connection.
             if isReachable { _ = try? await call.execute(content) }
             if Task.isCancelled { return }
             world.finished(act)
-            await self?.reportActivity()
+            try? await self?.reportActivity()
         }
     }
-
-    private func reportActivity() async { try? await client?.reportActivity() }
 }

@@ -14,7 +14,7 @@ internal import Synchronization
 final class ForeignClient: LiveDevice {
     let name: String
     private let world: World
-    private let proxy: Proxy
+    private let link: DeviceLink
     private let ledger: Mutex<ForeignLedger>
     private let loop: ForeignClientLoop
 
@@ -30,16 +30,9 @@ final class ForeignClient: LiveDevice {
         try FileManager.default.createDirectory(at: data, withIntermediateDirectories: false)
         // The loop and the proxy refer to each other.
         let relay = ExchangeRelay()
-        var configuration = ProxyConfiguration(listen: Endpoint(host: "127.0.0.1", port: 0), upstream: server.endpoint)
-        configuration.seed = world.seed
-        configuration.linkName = "link/\(name)"
-        configuration.exchangeTracking = ExchangeTracking(
-            awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests)
-        configuration.exchangeController = { event, _ in relay.report(event) }
-        configuration.onBytesChanged = { world.bytesChanged(of: name, $0, offset: $1) }
-        proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
+        link = try await DeviceLink(of: device, in: world, server: server) { event, _ in relay.report(event) }
         let variables = [
-            ("SLOWLANE_URL", "http://127.0.0.1:\(proxy.address.port)\(server.path)"), ("SLOWLANE_USER", device.user),
+            ("SLOWLANE_URL", "http://127.0.0.1:\(link.port)\(server.path)"), ("SLOWLANE_USER", device.user),
             ("SLOWLANE_PASSWORD", RunServer.password), ("SLOWLANE_SEED", "\(world.seed)"),
             ("SLOWLANE_DEVICE", name), ("SLOWLANE_DATA", data.path),
         ]
@@ -79,7 +72,7 @@ final class ForeignClient: LiveDevice {
     /// Ends the program and the proxy.
     func stop() async {
         await loop.stop()
-        await proxy.stop(grace: .zero)
+        await link.stop()
     }
 
     /// The last lines of the program's standard error.
@@ -91,26 +84,19 @@ final class ForeignClient: LiveDevice {
     // MARK: Orders
 
     func execute(_ order: World.Order) async {
+        if await link.execute(order) { return }
         switch order.action {
         case .prepare:
             guard await loop.prepare() else { return }
-            await proxy.abortConnections()
-            // The next connection has number 0.
-            await proxy.reseed(world.seed)
+            await link.reset()
             world.prepared(name)
-        case .setConditions(_, let conditions, link: _):
-            await proxy.setConditions(conditions)
-            world.executed(order)
-        case .record(let event): world.record(event)
         case .setInterface(_, let isUp, _):
             loop.post(.notify(.interface(isUp: isUp)))
             world.executed(order)
         case .startClient(let act, _): loop.post(.start(act, order))
         case .killClient(let act, _, atOnce: _): loop.post(.kill(act, order))
         case .perform(let act, actor: _, let action): loop.post(.perform(act, order, action))
-        case .disarmFaults: await proxy.withdrawFaults()
-        // Without reports of commits no fault is at `stored`.
-        case .closeConnection, .armFault, .readServer, .end: break
+        case .setConditions, .record, .closeConnection, .disarmFaults, .armFault, .readServer, .end: break
         }
     }
 
