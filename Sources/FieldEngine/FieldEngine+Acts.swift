@@ -92,7 +92,7 @@ extension FieldEngine {
             photoBytes[key] = bytes
             for index in 0..<Self.pieceCount(size) {
                 let piece = bytes[index * Self.photoPieceBytes..<min(size, (index + 1) * Self.photoPieceBytes)]
-                uncommitted.set(Self.photoKey(key, index), Array(piece))
+                commits.next.set(Self.photoKey(key, index), Array(piece))
             }
             let digest = AttachmentDigest(of: bytes).description
             try add(
@@ -167,9 +167,9 @@ extension FieldEngine {
         guard self.screen != screen else { return }
         self.screen = screen
         if case .record(let key) = screen {
-            uncommitted.set("screen", Array(key.text.utf8))
+            commits.next.set("screen", Array(key.text.utf8))
         } else {
-            uncommitted.set("screen", nil)
+            commits.next.set("screen", nil)
         }
     }
 

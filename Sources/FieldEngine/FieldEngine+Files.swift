@@ -66,7 +66,7 @@ extension FieldEngine {
     /// Keeps what has arrived of a file.
     mutating func keepBytes(of number: Int, file id: String) {
         guard var file = files[id], let bytes = buffers.removeValue(forKey: number), !bytes.isEmpty else { return }
-        for (key, piece) in file.append(bytes) { uncommitted.set(key, piece) }
+        for (key, piece) in file.append(bytes) { commits.next.set(key, piece) }
         file.hasFailed = false
         store(file)
     }
@@ -104,7 +104,7 @@ extension FieldEngine {
     }
 
     mutating func discard(_ file: inout StoredFile) {
-        for key in file.discard() { uncommitted.set(key, nil) }
+        for key in file.discard() { commits.next.set(key, nil) }
     }
 
     /// A mutant forgets what has arrived of files.
@@ -117,7 +117,7 @@ extension FieldEngine {
 
     mutating func store(_ file: StoredFile) {
         files[file.id] = file
-        uncommitted.set("file/\(file.id)", json: file.stored)
+        commits.next.set("file/\(file.id)", json: file.stored)
     }
 
     /// Adopts the files of a payload: one for each digest. Files that are not in it are deleted.
@@ -140,7 +140,7 @@ extension FieldEngine {
         for id in files.keys.sorted(by: { $0.utf8.lexicographicallyPrecedes($1.utf8) }) where !found.contains(id) {
             guard var file = files.removeValue(forKey: id) else { continue }
             discard(&file)
-            uncommitted.set("file/\(id)", nil)
+            commits.next.set("file/\(id)", nil)
         }
     }
 

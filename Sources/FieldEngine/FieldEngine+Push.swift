@@ -41,7 +41,7 @@ extension FieldEngine {
             run?.skipped.insert(key)
             if result["status"].text == "stored" {
                 needsPull = true
-                uncommitted.set("counter/pull", json: .integer(1))
+                commits.next.set("counter/pull", json: .integer(1))
                 if mutants.contains(.pushedRowDeletedEarly), case .answer = record.content {
                     remove(record)
                     continue
@@ -84,16 +84,16 @@ extension FieldEngine {
     /// Stores a record of the device.
     mutating func store(_ record: FieldRecord) {
         records[record.key] = record
-        uncommitted.set("record/\(record.key)", json: record.stored)
+        commits.next.set("record/\(record.key)", json: record.stored)
     }
 
     /// Deletes a record of the device, and the bytes of a photo.
     mutating func remove(_ record: FieldRecord) {
         records[record.key] = nil
-        uncommitted.set("record/\(record.key)", nil)
+        commits.next.set("record/\(record.key)", nil)
         guard case .photo(_, _, let bytes, _) = record.content else { return }
         photoBytes[record.key] = nil
-        for index in 0..<Self.pieceCount(bytes) { uncommitted.set(Self.photoKey(record.key, index), nil) }
+        for index in 0..<Self.pieceCount(bytes) { commits.next.set(Self.photoKey(record.key, index), nil) }
     }
 
     static func pieceCount(_ bytes: Int) -> Int { (bytes + photoPieceBytes - 1) / photoPieceBytes }

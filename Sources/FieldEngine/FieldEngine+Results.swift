@@ -82,11 +82,11 @@ extension FieldEngine {
         needsPull = false
         forcesPull = false
         pulledAt = clock.milliseconds(at: now)
-        uncommitted.set("counter/pull", nil)
-        uncommitted.set("counter/pulled", json: .integer(Int64(pulledAt)))
+        commits.next.set("counter/pull", nil)
+        commits.next.set("counter/pulled", json: .integer(Int64(pulledAt)))
         guard let json, let payload = FieldPayload(json) else { return }
         self.payload = payload
-        uncommitted.set("payload", json: json)
+        commits.next.set("payload", json: json)
         for record in records.values.sorted(by: { $0.key < $1.key })
         where record.isPushed && payload.contains(record) {
             remove(record)
@@ -124,6 +124,6 @@ extension FieldEngine {
 
     mutating func setServerOffset(_ offset: Int) {
         serverOffset = offset
-        uncommitted.set("counter/offset", json: .integer(Int64(offset)))
+        commits.next.set("counter/offset", json: .integer(Int64(offset)))
     }
 }

@@ -82,8 +82,6 @@ public struct FieldEngine: AppEngine {
     static let fileRequestBytesMax = 256 << 10
     /// The bytes of a part of an upload.
     static let photoPieceBytes = 64 << 10
-    /// The delay before a failed commit is repeated.
-    static let commitRetry = Nanoseconds.seconds(1)
     /// The shortest and the longest delay between questions for events.
     static let eventsDelay = Nanoseconds.seconds(1)...Nanoseconds.seconds(3600)
     /// The greatest difference of the server's clock from its estimate that is ignored.
@@ -137,9 +135,7 @@ public struct FieldEngine: AppEngine {
     /// The number of bytes that have arrived of each.
     var arrived: [Int: Int] = [:]
 
-    var uncommitted = AppChange()
-    var committing: AppChange?
-    var commitAt: Instant?
+    var commits = CommitSequence<AppChange>()
     var actions: [AppAction] = []
     private var nextNumber = 0
     var random: RandomStream
@@ -160,7 +156,7 @@ public struct FieldEngine: AppEngine {
 
     public var isBusy: Bool { !exchanges.isEmpty || isCommitPending }
 
-    public var isCommitPending: Bool { committing != nil || !uncommitted.isEmpty }
+    public var isCommitPending: Bool { commits.isPending }
 
     public var isSettled: Bool {
         exchanges.isEmpty && !isCommitPending && run == nil && payload != nil && !wantsRun && !needsPull
@@ -187,8 +183,8 @@ public struct FieldEngine: AppEngine {
     var missingFiles: [String] { keptFiles.filter { files[$0]?.isPulled == false } }
 
     public var nextDeadline: Instant? {
-        if let commitAt { return commitAt }
-        guard committing == nil else { return nil }
+        if let commitAt = commits.retryAt { return commitAt }
+        if commits.isAwaited { return nil }
         var next = Instant.never
         if let stopAt = run?.stopAt { next = min(next, stopAt) }
         if run == nil, isAllowed, exchanges.isEmpty {
@@ -244,10 +240,7 @@ public struct FieldEngine: AppEngine {
     }
 
     public mutating func advance(to now: Instant) {
-        if let at = commitAt, at <= now, let change = committing {
-            commitAt = nil
-            actions.append(.commit(change))
-        }
+        if let change = commits.retry(at: now) { actions.append(.commit(change)) }
         if let at = retryAt, at <= now { retryAt = nil }
         if let at = notBefore, at <= now { notBefore = nil }
         if let at = nextRunAt, at <= now {
@@ -259,11 +252,11 @@ public struct FieldEngine: AppEngine {
     }
 
     public mutating func committed(at now: Instant) {
-        committing = nil
+        commits.succeeded()
         pump(at: now)
     }
 
-    public mutating func commitFailed(at now: Instant) { commitAt = now + Self.commitRetry }
+    public mutating func commitFailed(at now: Instant) { commits.failed(at: now) }
 
     /// The user or the system gives a reason to try again now.
     mutating func clearRetry() {
@@ -276,13 +269,8 @@ public struct FieldEngine: AppEngine {
     /// Commits what has changed, or does the next step of a run.
     mutating func pump(at now: Instant) {
         shownPeriod = payload.map { SubmissionPeriod(containing: serverTime(at: now), length: $0.periodLength) }
-        guard committing == nil else { return }
-        if !uncommitted.isEmpty {
-            committing = uncommitted
-            actions.append(.commit(uncommitted))
-            uncommitted = AppChange()
-            return
-        }
+        if let change = commits.begin() { actions.append(.commit(change)) }
+        if commits.isAwaited { return }
         guard isAllowed, exchanges.isEmpty || isParallel else { return }
         if run == nil { beginRun(at: now) }
         if run != nil { return step(at: now) }
@@ -347,7 +335,7 @@ public struct FieldEngine: AppEngine {
                 while let activity = nextParallelFile() { send(activity, at: now) }
                 if !exchanges.isEmpty { return }
             }
-            if !uncommitted.isEmpty { return pump(at: now) }
+            if !commits.next.isEmpty { return pump(at: now) }
             guard let next = Phase(rawValue: run.phase.rawValue + 1) else {
                 endRun(at: now)
                 // A reason that has come up meanwhile.

@@ -85,17 +85,17 @@ extension PatternEngine {
 
     mutating func store(_ record: StoredRecord) {
         records[record.key] = record
-        uncommitted.records[record.key] = record
+        commits.next.records[record.key] = record
     }
 
     mutating func remove(_ key: RecordKey) {
-        if records.removeValue(forKey: key) != nil { uncommitted.records[key] = .some(nil) }
+        if records.removeValue(forKey: key) != nil { commits.next.records[key] = .some(nil) }
         if screen == .record(key) { screen = .list }
     }
 
     mutating func removeWrite(_ sequence: Int) {
         writes.removeAll { $0.sequence == sequence }
-        uncommitted.writes[sequence] = .some(nil)
+        commits.next.writes[sequence] = .some(nil)
     }
 
     private mutating func change(_ key: RecordKey, _ kind: String, _ fields: RecordFields) throws(ActError) {
@@ -126,13 +126,13 @@ extension PatternEngine {
         let write = QueuedWrite(
             sequence: lastSequence, operation: makeOperation(), action: action, record: key, kind: kind, parent: parent,
             pattern: pattern, fields: fields)
-        uncommitted.lastSequence = lastSequence
+        commits.next.lastSequence = lastSequence
         switch QueueDecision(adding: write, to: writes, confirmed: records[key]?.confirmed) {
         case .append: append(write)
         case .replace(let sequence, let fields):
             guard let index = writes.firstIndex(where: { $0.sequence == sequence }) else { return append(write) }
             writes[index].fields = fields
-            uncommitted.writes[sequence] = writes[index]
+            commits.next.writes[sequence] = writes[index]
         case .remove(let sequences, let appends):
             for sequence in sequences { removeWrite(sequence) }
             if appends { append(write) }
@@ -141,7 +141,7 @@ extension PatternEngine {
 
     private mutating func append(_ write: QueuedWrite) {
         writes.append(write)
-        uncommitted.writes[write.sequence] = write
+        commits.next.writes[write.sequence] = write
     }
 
     // MARK: Screens
@@ -198,6 +198,6 @@ extension PatternEngine {
 
     mutating func store(_ draft: FormDraft) {
         drafts[draft.form] = draft
-        uncommitted.drafts[draft.form] = draft
+        commits.next.drafts[draft.form] = draft
     }
 }

@@ -113,7 +113,7 @@ extension PatternEngine {
         // Another server error (5xx) may follow from this request.
         if response.status >= 500 {
             writes[index].serverErrors += 1
-            uncommitted.writes[sequence] = writes[index]
+            commits.next.writes[sequence] = writes[index]
             guard writes[index].serverErrors >= Self.serverErrorsMax else { return delay(at: now) }
             reject(write, ["": PatternText.generic])
         } else if (200...299).contains(response.status) {
@@ -143,7 +143,7 @@ extension PatternEngine {
         guard case .integer(let update) = body["update"], case .integer(let previous) = body["previous"] else { return }
         if Int(previous) == lastUpdate {
             lastUpdate = Int(update)
-            uncommitted.lastUpdate = lastUpdate
+            commits.next.lastUpdate = lastUpdate
         } else if Int(update) > lastUpdate {
             // Updates of other clients lie between.
             wantsUpdates = true
@@ -203,7 +203,7 @@ extension PatternEngine {
         let hasAdvanced = Int(last) > lastUpdate
         if Int(last) != lastUpdate {
             lastUpdate = Int(last)
-            uncommitted.lastUpdate = lastUpdate
+            commits.next.lastUpdate = lastUpdate
         }
         if response.body["more"] == .bool(true) {
             wantsUpdates = true
@@ -265,7 +265,7 @@ extension PatternEngine {
 
     private mutating func finish(_ form: String, at now: Instant) {
         drafts[form] = nil
-        uncommitted.drafts[form] = .some(nil)
+        commits.next.drafts[form] = .some(nil)
         statusRetries[form] = nil
         if screen == .form(form) { screen = .list }
         toast = (PatternText.sent, now + Self.toastTime)

@@ -60,8 +60,6 @@ public struct PatternEngine: Sendable {
     public static let recordsMax = 100_000
     /// The maximum number of queued writes; further ones are refused.
     public static let writesMax = 10_000
-    /// The delay before a failed commit is repeated.
-    public static let commitRetry = Nanoseconds.seconds(1)
 
     let app: AppModel
     let mutants: Set<PatternMutant>
@@ -93,10 +91,7 @@ public struct PatternEngine: Sendable {
     /// Records that a mutant shows as pending.
     var stuckPending: Set<RecordKey> = []
 
-    var uncommitted = PatternChange()
-    var committing: PatternChange?
-    /// The time at which a commit that has failed is repeated.
-    var commitAt: Instant?
+    var commits = CommitSequence<PatternChange>()
     private var actions: [Action] = []
     private var nextNumber = 0
     var random: RandomStream
@@ -123,7 +118,7 @@ public struct PatternEngine: Sendable {
             var draft = draft
             draft.submission = .unknown
             drafts[form] = draft
-            uncommitted.drafts[form] = draft
+            commits.next.drafts[form] = draft
         }
     }
 
@@ -137,19 +132,19 @@ public struct PatternEngine: Sendable {
 
     /// Whether nothing is in flight and nothing is ready to be sent or waits for another attempt.
     public var isSettled: Bool {
-        exchanges.isEmpty && uncommitted.isEmpty && committing == nil && writes.isEmpty && !wantsUpdates
+        exchanges.isEmpty && !commits.isPending && writes.isEmpty && !wantsUpdates
             && drafts.values.allSatisfy { $0.submission == .editing } && !(wantsPage && !isOffline)
     }
 
     /// Whether an exchange is in flight or a change is to be committed.
-    public var isBusy: Bool { !exchanges.isEmpty || !uncommitted.isEmpty || committing != nil }
+    public var isBusy: Bool { !exchanges.isEmpty || commits.isPending }
 
     /// The time of the next ``advance(to:)``; `nil` until another input changes it.
     public var nextDeadline: Instant? {
         var next = Instant.never
         if let toast { next = min(next, toast.until) }
-        if let commitAt { return min(next, commitAt) }
-        if committing == nil, !reachability.isOffline || reachability.needsProbe {
+        if let commitAt = commits.retryAt { return min(next, commitAt) }
+        if !commits.isAwaited, !reachability.isOffline || reachability.needsProbe {
             if reachability.needsProbe {
                 // The end of an exchange in flight is an answer, too.
                 if exchanges.isEmpty, let probe = reachability.probeAt { next = min(next, probe) }
@@ -199,10 +194,7 @@ public struct PatternEngine: Sendable {
     /// Advances the time; due at ``nextDeadline``.
     public mutating func advance(to now: Instant) {
         if let until = toast?.until, until <= now { toast = nil }
-        if let at = commitAt, at <= now, let change = committing {
-            commitAt = nil
-            actions.append(.commit(change))
-        }
+        if let change = commits.retry(at: now) { actions.append(.commit(change)) }
         if let at = notBefore, at <= now { notBefore = nil }
         if let at = retryAt, at <= now { retryAt = nil }
         pump(at: now)
@@ -212,27 +204,22 @@ public struct PatternEngine: Sendable {
 
     /// The change of the last commit is durable.
     public mutating func committed(at now: Instant) {
-        committing = nil
+        commits.succeeded()
         pump(at: now)
     }
 
-    /// The change could not be made durable; it is committed again after ``commitRetry``.
-    public mutating func commitFailed(at now: Instant) { commitAt = now + Self.commitRetry }
+    /// The change could not be made durable; it is committed again after a second.
+    public mutating func commitFailed(at now: Instant) { commits.failed(at: now) }
 
     /// Whether the result of a commit is awaited, or a change has not been committed.
-    public var isCommitPending: Bool { committing != nil || !uncommitted.isEmpty }
+    public var isCommitPending: Bool { commits.isPending }
 
     // MARK: Sending
 
     /// Commits what has changed, or sends what can be sent.
     mutating func pump(at now: Instant) {
-        guard committing == nil else { return }
-        if !uncommitted.isEmpty {
-            committing = uncommitted
-            actions.append(.commit(uncommitted))
-            uncommitted = PatternChange()
-            return
-        }
+        if let change = commits.begin() { actions.append(.commit(change)) }
+        if commits.isAwaited { return }
         if reachability.needsProbe {
             guard exchanges.isEmpty, let at = reachability.probeAt, at <= now else { return }
             reachability.probeSent()
@@ -311,7 +298,7 @@ public struct PatternEngine: Sendable {
     private mutating func markTried(_ write: QueuedWrite) {
         guard let index = writes.firstIndex(where: { $0.sequence == write.sequence }) else { return }
         writes[index].wasTried = true
-        uncommitted.writes[write.sequence] = writes[index]
+        commits.next.writes[write.sequence] = writes[index]
     }
 
     private mutating func send(_ activity: PatternRequest.Activity) {

@@ -125,7 +125,7 @@ public struct PatternState: Hashable, Sendable {
 }
 
 /// A change of the store, to be committed as a whole.
-public struct PatternChange: Hashable, Sendable {
+public struct PatternChange: Committable, Hashable, Sendable {
     /// Changed records; `nil` removes one.
     public var records: [RecordKey: StoredRecord?] = [:]
     /// Changed writes by sequence number; `nil` removes one.

@@ -128,7 +128,7 @@ extension ReaderEngine {
         if !operations.contains(where: { $0.article == article }) { firstStates[article] = likes[article] ?? false }
         let operation = LikeOperation(sequence: makeSequence(), article: article, isLiked: isLiked, visit: visit)
         operations.append(operation)
-        uncommitted.set("operation/\(operation.sequence)", json: operation.stored)
+        commits.next.set("operation/\(operation.sequence)", json: operation.stored)
     }
 
     /// Returns whether an article is shown as one that the user likes.

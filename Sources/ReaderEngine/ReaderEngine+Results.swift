@@ -91,7 +91,7 @@ extension ReaderEngine {
             let listed = Set(content.entries.map(\.key))
             for article in likes.keys.sorted() where !listed.contains(article) {
                 likes[article] = nil
-                uncommitted.set("like/\(article)", nil)
+                commits.next.set("like/\(article)", nil)
             }
         }
     }

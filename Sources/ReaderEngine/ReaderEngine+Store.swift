@@ -53,18 +53,18 @@ extension ReaderEngine {
         if case .form(let open) = screen { form = open }
         guard form != openForm else { return }
         openForm = form
-        uncommitted.set("open-form", json: form.map { .text($0.rawValue) })
+        commits.next.set("open-form", json: form.map { .text($0.rawValue) })
     }
 
     mutating func makeSequence() -> Int {
         lastSequence += 1
-        uncommitted.set("sequence", json: .integer(Int64(lastSequence)))
+        commits.next.set("sequence", json: .integer(Int64(lastSequence)))
         return lastSequence
     }
 
     mutating func store(_ cached: CachedPage, as page: ReaderPage) {
         cache[page] = cached
-        uncommitted.set("page/\(page.id)", json: cached.stored)
+        commits.next.set("page/\(page.id)", json: cached.stored)
         // The oldest pages of the kind make room.
         let others = cache.filter { $0.key.kind == page.kind && $0.key != page }
             .sorted { ($0.value.fetchedAt, $0.key.id) > ($1.value.fetchedAt, $1.key.id) }
@@ -72,29 +72,29 @@ extension ReaderEngine {
     }
 
     mutating func removeCached(_ page: ReaderPage) {
-        if cache.removeValue(forKey: page) != nil { uncommitted.set("page/\(page.id)", nil) }
+        if cache.removeValue(forKey: page) != nil { commits.next.set("page/\(page.id)", nil) }
     }
 
     mutating func setLike(_ article: RecordKey, _ isLiked: Bool) {
         guard likes[article] != isLiked else { return }
         likes[article] = isLiked
-        uncommitted.set("like/\(article)", json: .bool(isLiked))
+        commits.next.set("like/\(article)", json: .bool(isLiked))
     }
 
     mutating func removeOperation(_ sequence: Int) {
         operations.removeAll { $0.sequence == sequence }
-        uncommitted.set("operation/\(sequence)", nil)
+        commits.next.set("operation/\(sequence)", nil)
     }
 
     mutating func store(_ draft: FormDraft, of form: ReaderForm) {
         drafts[form] = draft
         var draft = draft
         if mutants.contains(.passwordStored) { draft.fields = draft.fields.merging(secrets) }
-        uncommitted.set("draft/\(form.rawValue)", json: draft.stored)
+        commits.next.set("draft/\(form.rawValue)", json: draft.stored)
     }
 
     mutating func removeDraft(of form: ReaderForm) {
-        if drafts.removeValue(forKey: form) != nil { uncommitted.set("draft/\(form.rawValue)", nil) }
+        if drafts.removeValue(forKey: form) != nil { commits.next.set("draft/\(form.rawValue)", nil) }
     }
 
     mutating func store(_ form: OutgoingForm) {
@@ -103,12 +103,12 @@ extension ReaderEngine {
         } else {
             outgoing.append(form)
         }
-        if !mutants.contains(.formNotStored) { uncommitted.set("form/\(form.sequence)", json: form.stored) }
+        if !mutants.contains(.formNotStored) { commits.next.set("form/\(form.sequence)", json: form.stored) }
     }
 
     mutating func removeOutgoing(_ sequence: Int) {
         outgoing.removeAll { $0.sequence == sequence }
         laterRetries[sequence] = nil
-        uncommitted.set("form/\(sequence)", nil)
+        commits.next.set("form/\(sequence)", nil)
     }
 }

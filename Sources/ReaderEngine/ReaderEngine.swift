@@ -64,8 +64,6 @@ public struct ReaderEngine: AppEngine {
     public static let dialogsMax = 10
     /// The longest input of a form in bytes.
     public static let inputBytesMax = 1_024
-    /// The delay before a failed commit is repeated.
-    public static let commitRetry = Nanoseconds.seconds(1)
     /// The pool of connections of reads, and that of writes: a write does not wait for a slow read.
     static let (readPool, writePool) = (0, 1)
 
@@ -118,9 +116,7 @@ public struct ReaderEngine: AppEngine {
     var surplusRequests = 0
 
     var exchanges: [Int: Activity] = [:]
-    var uncommitted = AppChange()
-    var committing: AppChange?
-    var commitAt: Instant?
+    var commits = CommitSequence<AppChange>()
     var actions: [AppAction] = []
     var nextNumber = 0
     var random: RandomStream
@@ -153,15 +149,15 @@ public struct ReaderEngine: AppEngine {
 
     public var isBusy: Bool { !exchanges.isEmpty || isCommitPending }
 
-    public var isCommitPending: Bool { committing != nil || !uncommitted.isEmpty }
+    public var isCommitPending: Bool { commits.isPending }
 
     public var nextDeadline: Instant? {
         var next = Instant.never
         if let toast { next = min(next, toast.until) }
         for load in loads.values where !load.isSlow { next = min(next, load.since + Self.indicatorDelay) }
         if let load = recommendation?.load, !load.isSlow { next = min(next, load.since + Self.indicatorDelay) }
-        if let commitAt { next = min(next, commitAt) }
-        if committing == nil, interface.isUp, !isSending {
+        if let commitAt = commits.retryAt { next = min(next, commitAt) }
+        if !commits.isAwaited, interface.isUp, !isSending {
             for form in outgoing where form.state == .later {
                 next = min(next, laterRetries[form.sequence]?.at ?? .never)
             }
@@ -216,21 +212,18 @@ public struct ReaderEngine: AppEngine {
         if let load = recommendation?.load, load.since + Self.indicatorDelay <= now {
             recommendation?.load.isSlow = true
         }
-        if let at = commitAt, at <= now, let change = committing {
-            commitAt = nil
-            actions.append(.commit(change))
-        }
+        if let change = commits.retry(at: now) { actions.append(.commit(change)) }
         pump(at: now)
     }
 
     // MARK: Commits
 
     public mutating func committed(at now: Instant) {
-        committing = nil
+        commits.succeeded()
         pump(at: now)
     }
 
-    public mutating func commitFailed(at now: Instant) { commitAt = now + Self.commitRetry }
+    public mutating func commitFailed(at now: Instant) { commits.failed(at: now) }
 
     // MARK: Sending
 
@@ -238,13 +231,8 @@ public struct ReaderEngine: AppEngine {
     mutating func pump(at now: Instant) {
         // What cannot be sent fails at once, which may change what is stored.
         if !interface.isUp { failUnsent(at: now) }
-        guard committing == nil else { return }
-        if !uncommitted.isEmpty {
-            committing = uncommitted
-            actions.append(.commit(uncommitted))
-            uncommitted = AppChange()
-            return
-        }
+        if let change = commits.begin() { actions.append(.commit(change)) }
+        if commits.isAwaited { return }
         guard interface.isUp else { return }
         for page in wantedPages { sendPage(page) }
         wantedPages = []
