@@ -266,6 +266,23 @@ import Testing
         #expect(violation("creates n1") == nil)
     }
 
+    /// The user of one client decides while the deletion of another, which was sent before, is on its way.
+    @Test func aDeletionThatArrivesLaterHasDeletedNothing() {
+        func violation(_ action: String, at second: Int64) -> String? {
+            var run = Self.run()
+            run.exchange(1, "DELETE", responded: nil, received: nil)
+            run.exchange(2, "DELETE", of: "W", responded: 204)
+            run.add(second, .action(actor: "A", action))
+            run.add(4, .arrived(0))
+            run.add(4, .serverResponded(0, status: 204))
+            run.exchange(5, "POST", of: "W", key: "mine", responded: 201, revision: 1)
+            run.server(9, [("n1", 1, "one"), ("n2", 1, "one")])
+            return Self.violation(run, .deletesStick)
+        }
+        #expect(violation("resolves n1 with mine", at: 3) == nil)
+        #expect(violation("edits n1", at: 3) == "n1 was deleted at 2.0 s, and is on the server at the end")
+    }
+
     @Test func anEditOfADeletedNoteDoesNotBecomeAnotherNote() {
         func violation(
             _ text: String = "two", status: Int = 204, action: String? = nil, createsNote: Bool = false

@@ -18,9 +18,12 @@ enum DeletesStick: InvariantCheck {
 
     private static func onServer(_ run: RunFacts) -> InvariantViolation? {
         var seen: Set<RunFacts.Note> = []
-        for deletion in run.exchanges
-        where deletion.method == "DELETE" && RunFacts.isWrite(deletion) && RunFacts.isExecuted(deletion) {
-            // A repeated deletion may be that of a note with the same name that was deleted before.
+        let deletions = run.exchanges.filter {
+            $0.method == "DELETE" && RunFacts.isWrite($0) && RunFacts.isExecuted($0)
+        }
+        for deletion in deletions.sorted(by: { $0.arrivedIndex < $1.arrivedIndex }) {
+            // The first one has deleted the note. A later one may be a repetition, or arrive after the decision that the
+            // note returns and before its creation.
             guard let note = run.note(of: deletion), seen.insert(note).inserted,
                 run.finalRow(note.row, of: note.user) != nil,
                 !run.exchanges(of: note.row, note.user).contains(where: { NoDuplicateEffect.isLateCreation($0, run) }),
