@@ -200,6 +200,9 @@ struct RunFacts {
         }
     }
 
+    /// Whether a request concerns a note that a user has restored under another identifier.
+    func isRestored(_ exchange: History.Exchange) -> Bool { note(of: exchange).map { restored.contains($0) } ?? false }
+
     /// Returns the notes of which an actor has sent a POST after its user has resolved a conflict: the deleted note gets
     /// another identifier.
     private static func restored(

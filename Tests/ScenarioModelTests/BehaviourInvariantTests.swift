@@ -171,13 +171,16 @@ import Testing
     }
 
     @Test func aRejectedChangeBlocksNoOther() {
-        func violation(_ status: Int, sends: Bool = false, since: Int64 = 1, isKilled: Bool = false) -> String? {
+        func violation(
+            _ status: Int, sends: Bool = false, reads: Int? = nil, since: Int64 = 1, isKilled: Bool = false
+        ) -> String? {
             var run = HandwrittenRun()
             run.show(0, "A", [("n1", "one", "none"), ("n2", "one", "none")])
             run.show(1, "A", [("n1", "one", "none"), ("n2", "two", "upload")])
             if since == 1 { run.show(1, "A", [("n1", "two", "upload"), ("n2", "two", "upload")]) }
             for second in 2...5 as ClosedRange<Int64> {
                 if sends && second == 4 { run.exchange(4, row: "n1") }
+                if let reads, second == 4 { run.exchange(4, "GET", row: "n1", responded: reads, received: reads) }
                 if isKilled && second == 4 {
                     run.add(4, .stopped(device: "A"))
                     run.add(4, .started(device: "A"))
@@ -194,6 +197,8 @@ import Testing
         #expect(violation(422) != nil)
         #expect(violation(503) == nil, "the server rejects nothing")
         #expect(violation(500, sends: true) == nil)
+        #expect(violation(500, reads: 500) == nil, "its own attempt has failed")
+        #expect(violation(500, reads: 200) != nil)
         #expect(violation(500, since: 4) == nil)
         #expect(violation(500, isKilled: true) == nil, "each process has had less time")
         #expect(violation(400) != nil)

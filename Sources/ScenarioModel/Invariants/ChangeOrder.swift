@@ -11,7 +11,7 @@ enum ChangeOrder: InvariantCheck {
             + "or that were in the queue of a client that starts, the second is sent first.",
         worlds: "Both. The order of texts is checked where the contents of requests are recorded, not for programs.",
         blindSpots: "The order of changes of different notes that wait for other reasons, and those of programs; two "
-            + "changes with the same text.",
+            + "changes with the same text; notes that a user has restored under another identifier.",
         source: "story S06, S10, S14")
 
     /// The time by which two reports of one connection may be out of order in real time.
@@ -52,7 +52,8 @@ enum ChangeOrder: InvariantCheck {
         var last: [String: History.Exchange] = [:]
         for index in device.exchanges {
             let exchange = run.exchanges[index]
-            guard let row = exchange.row, RunFacts.isWrite(exchange) else { continue }
+            // The writes of a restored note may be those of the deleted one.
+            guard let row = exchange.row, RunFacts.isWrite(exchange), !run.isRestored(exchange) else { continue }
             if let before = last[row], !device.starts.contains(where: { $0.index > before.sentIndex }) {
                 let end = before.end?.time ?? Nanoseconds(.max)
                 if end > exchange.sentAt + slack {

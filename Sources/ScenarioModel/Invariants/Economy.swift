@@ -36,7 +36,7 @@ enum Economy: InvariantCheck {
         for index in device.exchanges {
             let exchange = run.exchanges[index]
             guard let row = exchange.row, let end = exchange.end, !run.heldBack.contains(exchange.id),
-                run.note(of: exchange).map({ !run.restored.contains($0) }) ?? true
+                !run.isRestored(exchange)
             else { continue }
             if exchange.method != "GET" {
                 // The response to a write may leave the client with another revision.

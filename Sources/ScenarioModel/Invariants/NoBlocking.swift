@@ -6,9 +6,10 @@ enum NoBlocking: InvariantCheck {
         rule: "Reads and edits never wait for the network, and a change that the server rejects delays only changes "
             + "that depend on it.",
         violations: "A device accepts a change more than 50 ms after its user has made it (in real time: more than 1 "
-            + "s, while it is using the network); a note vanishes from a device that its user has not deleted, and no response "
-            + "has been received within that time; or the server rejects a change of one note three times in one process of the client, while a "
-            + "change of another note, which was pending all the time, is not sent.",
+            + "s, while it is using the network); a note vanishes from a device that its user has not deleted, and no "
+            + "response has been received within that time; or the server rejects a change of one note three times in one "
+            + "process of the client, while a change of another note, which was pending all the time, is not sent, and "
+            + "no reading of that note has failed.",
         worlds: "Both, with these two limits.",
         blindSpots: "Screens that are not part of views; in real time, delays below 1 s.",
         source: "story S01, S28, S31")
@@ -104,13 +105,14 @@ enum NoBlocking: InvariantCheck {
                         pending[change.name] = (change.index, rejections)
                     }
                 }
-                guard let row = exchange.row, ExpectationEvaluator.writeMethods.contains(exchange.method) else {
-                    continue
-                }
+                let isWrite = ExpectationEvaluator.writeMethods.contains(exchange.method)
+                // A client may have to read a note before it sends its change; the change waits if that fails.
+                guard let row = exchange.row, isWrite || !exchange.hasSucceeded else { continue }
                 // Its own attempt ends the wait of a note.
                 if let entry = pending[row] { pending[row] = (entry.since, rejections) }
-                attempts[row] = exchange.end?.index ?? .max
                 delayed[row] = (exchange.end?.time ?? exchange.sentAt) + device.policy.longestDelay
+                if !isWrite { continue }
+                attempts[row] = exchange.end?.index ?? .max
                 let waiting = pending.filter { delayed[$0.key] ?? .zero < exchange.sentAt }
                 if let found = blocked(by: row, rejections, waiting, device, exchange) { return found }
                 if isRejected(exchange, run) {
@@ -149,4 +151,9 @@ enum NoBlocking: InvariantCheck {
         if run.scenario.contract == "orig" && exchange.method == "POST" && status == 400 { return false }
         return status == 500 || (400...499).contains(status) && ![401, 403, 408, 409, 412, 425, 429].contains(status)
     }
+}
+
+extension History.Exchange {
+    /// Whether the client has received a response that is no error.
+    fileprivate var hasSucceeded: Bool { receivedStatus.map { $0 < 400 } ?? false }
 }

@@ -16,7 +16,7 @@ enum NoDuplicateEffect: InvariantCheck {
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for exchange in run.exchanges where run.duplicates.contains(exchange.id) {
             guard run.isDevice(exchange.actor), !run.sendsRequests(exchange.actor),
-                run.note(of: exchange).map({ !run.restored.contains($0) }) ?? true, !isLateCreation(exchange, run)
+                !run.isRestored(exchange), !isLateCreation(exchange, run)
             else { continue }
             return InvariantViolation(
                 "the server has executed \(exchange.method) \(exchange.row ?? "of an unknown note") of "
@@ -83,7 +83,9 @@ enum NoDuplicateEffect: InvariantCheck {
             $0.method == "POST" && $0.actor == exchange.actor && RunFacts.isExecuted($0)
         }
         let hasNoResponse = !attempts.isEmpty && attempts.allSatisfy { !run.isAnswered($0) }
-        return (wasKilled || hasNoResponse || RunFacts.isOnClosedConnection(exchange))
+        var isGivenUp = false
+        if let closed = exchange.disconnectedAt, let arrived = exchange.arrivedAt { isGivenUp = closed < arrived }
+        return (wasKilled || hasNoResponse || isGivenUp)
             && others.contains { $0.method == "DELETE" && RunFacts.isExecuted($0) }
     }
 

@@ -30,7 +30,7 @@ enum NoSilentOverwrite: InvariantCheck {
             for index in device.exchanges {
                 let exchange = run.exchanges[index]
                 guard let row = exchange.row, RunFacts.isWrite(exchange), !run.heldBack.contains(exchange.id),
-                    run.note(of: exchange).map({ !run.restored.contains($0) }) ?? true,
+                    !run.isRestored(exchange),
                     let since = conflictStart(row, device, at: exchange.sentIndex),
                     since < exchange.dialIndex ?? exchange.sentIndex,
                     // The request of a decision is recorded before the view that follows it.
