@@ -28,6 +28,8 @@ extension SyncEngine {
         if let old = entries[entry.sequence] {
             parkedCount += (entry.parked == nil ? 0 : 1) - (old.parked == nil ? 0 : 1)
         } else {
+            // A change does not wait for the delay after failed reads.
+            if schedules[entry.id]?.queue.isEmpty == true { resetFailures(of: entry.id) }
             schedules[entry.id, default: Schedule()].queue.append(entry.sequence)
             parkedCount += entry.parked == nil ? 0 : 1
         }

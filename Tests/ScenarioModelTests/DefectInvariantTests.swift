@@ -289,6 +289,25 @@ import Testing
         #expect(violation("edits n1", at: 3) == "n1 was deleted at 2.0 s, and is on the server at the end")
     }
 
+    /// The response to the first POST was lost, so that its client repeats it after another client has deleted the note.
+    @Test func aRepeatedPOSTMayCreateADeletedNoteAgain() {
+        func violation(arrives: Bool = true, received: Int? = nil, contract: String = "orig") -> String? {
+            var run = Self.run()
+            run.scenario.contract = contract
+            run.exchange(1, "POST", responded: received, received: received)
+            if arrives, received == nil { run.add(1, .arrived(0)) }
+            run.exchange(2, "DELETE", of: "W", responded: 204)
+            run.exchange(3, "POST", responded: 201, received: 201, revision: 1)
+            run.server(9, [("n1", 1, "one"), ("n2", 1, "one")])
+            return Self.violation(run, .deletesStick)
+        }
+        let expected = "n1 was deleted at 2.0 s, and is on the server at the end"
+        #expect(violation() == nil)
+        #expect(violation(arrives: false) == expected)
+        #expect(violation(received: 201) == expected)
+        #expect(violation(contract: "compat") == expected)
+    }
+
     @Test func anEditOfADeletedNoteDoesNotBecomeAnotherNote() {
         func violation(
             _ text: String = "two", status: Int = 204, action: String? = nil, createsNote: Bool = false

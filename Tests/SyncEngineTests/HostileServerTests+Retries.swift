@@ -124,6 +124,27 @@ extension HostileServerTests {
         #expect(device.icon(note) == RecordRow.Icon.none)
     }
 
+    @Test(arguments: [true, false]) func aChangeDoesNotWaitForTheDelayAfterFailedReads(areCut: Bool) {
+        let effect: HostileRule.Effect = areCut ? .cutResponse(after: 0) : .respond(.notes(500))
+        let world = World()
+        let devices = ["A", "B"].map { world.startDevice($0) }
+        world.settle()
+        let note = devices[0].create("n", "a")
+        world.settle()
+        devices[1].sync()
+        world.settle()
+        world.server.rules = [HostileRule("GET", from: ["A"], effect, where: isNote(note))]
+        devices[1].edit(note, "b")
+        world.run(for: .seconds(1))
+        devices[0].sync()
+        world.run(for: .seconds(240))
+        let reads = devices[0].sent.filter { $0.request.hasPrefix("GET \(World.path(note))") }
+        #expect(reads.count >= 5, "the delay is long")
+        devices[0].edit(note, "c")
+        world.run(for: .seconds(2))
+        #expect(Self.times(devices[0], "PUT").count == 1)
+    }
+
     @Test(arguments: [true, false]) func twentyClientsThatHealAtOnceDoNotStampede(isSignalled: Bool) {
         let world = World()
         let devices = (0..<20).map { world.startDevice("D\($0)") }

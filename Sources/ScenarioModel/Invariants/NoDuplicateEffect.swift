@@ -80,7 +80,7 @@ enum NoDuplicateEffect: InvariantCheck {
             exchange.sentIndex < $0.index && $0.index < exchange.arrivedIndex
         }
         let attempts = others.filter {
-            $0.method == "POST" && $0.actor == exchange.actor && RunFacts.isExecuted($0)
+            $0.method == "POST" && $0.actor == exchange.actor && RunFacts.mayBeExecuted($0)
         }
         let hasNoResponse = !attempts.isEmpty && attempts.allSatisfy { !run.isAnswered($0) }
         var isGivenUp = false
