@@ -255,6 +255,7 @@ extension PatternEngine {
             finish(form, at: now)
         } else if response.status == 404 {
             // The request may still arrive, so that its operation id is kept.
+            statusRetries[form] = nil
             draft.submission = .editing
             formErrors[form] = PatternText.notSent
             store(draft)

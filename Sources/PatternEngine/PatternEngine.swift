@@ -152,7 +152,7 @@ public struct PatternEngine: Sendable {
                 if let notBefore { next = min(next, notBefore) }
                 if let retryAt, hasQueuedWork { next = min(next, retryAt) }
                 for (form, retry) in statusRetries where drafts[form]?.submission == .unknown {
-                    next = min(next, retry.at)
+                    next = min(next, max(retry.at, notBefore ?? .start))
                 }
             }
         }

@@ -168,6 +168,15 @@ extension Scenario {
         /// The field app, client F.
         case field
 
+        /// The header field that each response of its service has.
+        public var markerField: String {
+            switch self {
+            case .expense: "Slowlane-Expense"
+            case .reader: "Slowlane-Reader"
+            case .field: "Slowlane-Field"
+            }
+        }
+
         /// What a scenario may ask of it.
         public var vocabulary: AppVocabulary {
             switch self {

@@ -21,6 +21,9 @@ extension Scenario {
             /// The app; `nil` for another client.
             public var app: App? { if case .app(let app) = self { app } else { nil } }
 
+            /// The header field that marks the responses of its service.
+            var markerField: String { app?.markerField ?? "Slowlane-Notes" }
+
             /// Whether it is a program that acts on its own.
             var actsOnItsOwn: Bool { if case .run(_, adapter: .none) = self { true } else { false } }
         }

@@ -169,9 +169,14 @@ public struct HistoryRecorder: Sendable {
     /// Returns the name of a record in the scenario; `nil` if it has none.
     public func row(of record: [UInt8]) -> String? { rows[RecordBytes(record)] }
 
-    /// Returns the name of a record for output: in the scenario, or the first eight characters of its identifier.
+    /// The maximum number of bytes of an identifier that stands for a name.
+    private static let nameBytesMax = 32
+
+    /// Returns the name of a record for output: in the scenario, or its identifier, of a UUID the first group.
     public func name(of record: [UInt8]) -> String {
-        rows[RecordBytes(record)] ?? String(decoding: record.prefix(8), as: UTF8.self)
+        if let row = rows[RecordBytes(record)] { return row }
+        let isUUID = record.count > 8 && record[8] == UInt8(ascii: "-")
+        return String(decoding: record.prefix(isUUID ? 8 : Self.nameBytesMax), as: UTF8.self)
     }
 
     // MARK: Numbers

@@ -8,7 +8,7 @@ import PatternEngine
 /// A client X with a store in memory and a server, in a time that the test advances.
 struct PatternClient {
     /// What happens to the next requests.
-    enum Fate { case answered, lostRequest, lostResponse, status(Int) }
+    enum Fate { case answered, lostRequest, lostResponse, status(Int, retryAfter: Int? = nil) }
 
     var engine: PatternEngine
     var state = PatternState()
@@ -97,8 +97,9 @@ struct PatternClient {
             engine.requestFailed(request.number, wasSent: false, at: now)
             return take()
         }
-        if case .status(let status) = fate {
-            engine.responseReceived(PatternResponse(status: status, body: [:]), to: request.number, at: now)
+        if case .status(let status, let seconds) = fate {
+            engine.responseReceived(
+                PatternResponse(status: status, body: [:], retryAfterSeconds: seconds), to: request.number, at: now)
             return take()
         }
         var http = HTTPRequest(

@@ -212,7 +212,10 @@ import Testing
             client.answer(.status(503))
             client.advance(by: .seconds(60))
         }
-        #expect(client.pastDeadlines == 0)
+        // A Retry-After is longer than the delay.
+        client.answer(.status(503, retryAfter: 600))
+        client.advance(by: .seconds(300))
+        #expect(client.inFlight.isEmpty && client.pastDeadlines == 0)
         client.settle()
         #expect(client.executed.filter { $0.hasPrefix("POST") }.count == 1)
         #expect(client.engine.view.screen.dialog == nil && client.engine.view.screen.name == "list")
@@ -229,6 +232,26 @@ import Testing
         client.settle()
         try client.perform(.submit)
         #expect(client.inFlight.first?.operation == operation)
+    }
+
+    @Test func theResultOfASecondSubmissionIsAskedForAgain() throws {
+        var client = PatternClient()
+        try client.perform(.open(.form("transfer")))
+        try client.perform(.fill(["to": "Bo", "amount": "20"]))
+        for _ in 0..<2 {
+            try client.perform(.submit)
+            // The request is lost on its way, which the client cannot know.
+            let request = try #require(client.inFlight.first)
+            client.inFlight = []
+            client.engine.requestFailed(request.number, wasSent: true, at: client.now)
+            client.take()
+            #expect(client.engine.view.screen.dialog == PatternText.unknownResult)
+            client.settle()
+            #expect(client.engine.view.screen.error == PatternText.notSent)
+        }
+        try client.perform(.submit)
+        client.settle()
+        #expect(client.executed.filter { $0.hasPrefix("POST") }.count == 1)
     }
 
     /// A submission waits for at most a second after an interface has come up. If the interface goes down meanwhile, nothing
@@ -311,7 +334,7 @@ import Testing
                 client.setInterface(isUp)
             case 5: client.restart(isOnline: isUp)
             case 6: client.answer(.lostResponse)
-            case 7: client.answer(.status(503))
+            case 7: client.answer(.status(503, retryAfter: [nil, 1, 30].randomElement(using: &random)!))
             case 8: client.answer()
             default: _ = client.advanceToDeadline()
             }

@@ -82,6 +82,17 @@ import Testing
         #expect(failures.first?.screen.contains { $0.hasPrefix("  replay: slowlane explore ") } == true)
     }
 
+    /// Apps have no drawn workload: their users act as in the file, as far as that is possible.
+    @Test(arguments: ["pattern-c-form", "reader-blocking-form", "field-interface-policy", "expense-queue"])
+    func appsKeepTheirSteps(_ scenario: String) async throws {
+        var options = Explorer.Options(scenario: scenario)
+        options.seeds = SeedRange("25..<45")
+        options.isQuiet = true
+        #expect(try await Explorer(options, console: Console(), worlds: .standard).run() == 0)
+        options.parts = [.workload]
+        #expect(try await Explorer(options, console: Console(), worlds: .standard).run() == 64)
+    }
+
     /// A failing seed becomes a file that fails in the same way.
     @Test func aFailingSeedIsShrunkToAFile() async throws {
         let folder = try TemporaryFolder()

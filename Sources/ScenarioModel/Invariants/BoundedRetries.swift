@@ -12,12 +12,15 @@ enum BoundedRetries: InvariantCheck {
             + "outage are equal to the millisecond.",
         worlds: "Both. Attempts to connect of programs are not known; for them only requests count, and the "
             + "reference policy.",
-        blindSpots: "A Retry-After that a server sends by itself: only those of faults are known.",
+        blindSpots: "A Retry-After that a server sends by itself: only those of faults are known; those to the reader, "
+            + "which reads when its user does.",
         source: "story S30, S32, S33; RFC 9110, section 10.2.3; the reference policy R0")
 
     /// The number of attempts to which an action of the user entitles a client in an outage: it may interrupt a delay,
     /// and try another connection.
     private static let attemptsPerAction = 2
+    /// The number of transfers after whose failures the field app waits.
+    private static let transfersMax = 3
     /// The number of attempts in a row, without a delay between them, that are a storm.
     private static let stormMin = 4
     /// The lateness of a request that was on its way when the response arrived.
@@ -57,14 +60,15 @@ enum BoundedRetries: InvariantCheck {
         // A response that the client takes for the server's ends its back-off: the delays begin anew.
         let responses = device.exchanges.compactMap { index -> Nanoseconds? in
             let exchange = run.exchanges[index]
-            guard let reply = run.reply(to: exchange), exchange.receivedStatus != nil, isOfService(reply) else {
-                return nil
-            }
+            guard let reply = run.reply(to: exchange), exchange.receivedStatus != nil, isOfService(reply, of: device)
+            else { return nil }
             return exchange.end?.time
         }
         let accepted = run.changes.count { $0.device == device.name }
         let planned = run.scenario.steps.count { $0.action?.actor == device.name && $0.action?.action.isWrite == true }
         var flapping = (count: 0, allowed: accepted > 0 ? accepted : planned)
+        // The field app tries other transfers before it waits.
+        let transfers = device.device.client.app == .field ? transfersMax : 1
         for outage in outages(device) {
             func isWithin(_ time: Nanoseconds) -> Bool { time >= outage.start.time && time < outage.end }
             let count = attempts.count(where: isWithin)
@@ -74,10 +78,10 @@ enum BoundedRetries: InvariantCheck {
             let length = outage.end - outage.start.time
             if outage.isFlap {
                 flapping.count += count
-                flapping.allowed += extra + device.policy.attemptsMax(inDownPhase: length)
+                flapping.allowed += extra + transfers * device.policy.attemptsMax(inDownPhase: length)
                 continue
             }
-            let allowed = extra + device.policy.attemptsMax(inOutage: length)
+            let allowed = extra + transfers * device.policy.attemptsMax(inOutage: length)
             if count <= allowed { continue }
             return InvariantViolation(
                 "\(text(count)) of \(device.name) in the outage at \(RunFacts.text(outage.start.time)), \(allowed) allowed",
@@ -89,9 +93,10 @@ enum BoundedRetries: InvariantCheck {
             of: device.name)
     }
 
-    /// Whether the reply of a fault has the mark of the notes service.
-    private static func isOfService(_ reply: Scenario.Fault.Reply) -> Bool {
-        reply.headers.contains { $0.name.lowercased() == "slowlane-notes" && $0.value == "1" }
+    /// Whether the reply of a fault has the mark of a device's service.
+    private static func isOfService(_ reply: Scenario.Fault.Reply, of device: RunFacts.Device) -> Bool {
+        let marker = device.device.client.markerField.lowercased()
+        return reply.headers.contains { $0.name.lowercased() == marker && $0.value == "1" }
     }
 
     private static func text(_ count: Int) -> String { "\(count) \(count == 1 ? "attempt" : "attempts")" }
@@ -112,6 +117,8 @@ enum BoundedRetries: InvariantCheck {
     // MARK: Retry-After
 
     private static func early(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        // The reader reads when its user does.
+        if device.device.client.app == .reader { return nil }
         for index in device.exchanges {
             let first = run.exchanges[index]
             guard let end = first.end, !run.mayBeUnread(first), let seconds = retryAfter(first, run) else { continue }

@@ -45,15 +45,15 @@ extension Swarm {
         case .halfBody: return make(method, point, isAbort ? .cut : .close)
         case .trickle: return make(method, point, .trickle(bytesPerSecond: random.pick([1, 10, 100])))
         case .wrongType: return make(method, point, .reply(Self.portal))
-        case .overload: return make(method, point, .reply(Self.overloaded(seconds: random.pick([1, 5, 12, 40]))))
-        case .serverError: return make(write, point, .reply(Self.failure))
-        case .rejection: return rejection(write, point, make, &random)
+        case .overload: return make(method, point, .reply(overloaded(device, seconds: random.pick([1, 5, 12, 40]))))
+        case .serverError: return make(write, point, .reply(answer(500, device)))
+        case .rejection: return rejection(write, point, device, make, &random)
         case .unauthorized:
             // In a row, as of a session that has ended: a single one is cured by another access token.
             return Fault(
                 request: RequestPattern(method: random.pick(["POST", "GET", nil]), row: nil),
                 nth: 1 + Int(random.integer(below: 200)), times: 0...random.pick([1, 2, 8]), device: device,
-                point: point, action: .reply(Self.unauthorized), location: Self.location)
+                point: point, action: .reply(unauthorized(device)), location: Self.location)
         case .killAtCommit: return make(write, point, .kill(device: nil))
         default: return make(method, point, isAbort ? .cut : .close)
         }
@@ -61,10 +61,10 @@ extension Swarm {
 
     /// Returns a fault that rejects changes: some of all notes, or all of one note.
     private func rejection(
-        _ method: String?, _ point: Fault.Point, _ make: (String?, Fault.Point, Fault.Action) -> Fault,
-        _ random: inout RandomStream
+        _ method: String?, _ point: Fault.Point, _ device: String?,
+        _ make: (String?, Fault.Point, Fault.Action) -> Fault, _ random: inout RandomStream
     ) -> Fault {
-        let reply = Fault.Action.reply(Self.answer(random.pick([413, 422]), []))
+        let reply = Fault.Action.reply(answer(random.pick([413, 422]), device))
         let fault = make(method ?? "PUT", point, reply)
         let row = base.notes.isEmpty ? nil : random.pick(base.notes).row
         if row == nil || random.bool(probability: 0.5) { return fault }
@@ -135,19 +135,23 @@ extension Swarm {
         status: 200, headers: [Scenario.Argument(name: "Content-Type", value: "text/html")],
         body: "<html><body>Log in</body></html>")
 
-    private static func answer(_ status: Int, _ headers: [Scenario.Argument]) -> Scenario.Fault.Reply {
-        Scenario.Fault.Reply(
+    /// Returns a response of the server to a device, or to any device.
+    private func answer(_ status: Int, _ device: String?, _ headers: [Scenario.Argument] = []) -> Scenario.Fault.Reply {
+        var markers: [String] = []
+        for found in base.devices where device.map({ $0 == found.name }) ?? true {
+            if !markers.contains(found.client.markerField) { markers.append(found.client.markerField) }
+        }
+        return Scenario.Fault.Reply(
             status: status,
-            headers: headers + [
-                Scenario.Argument(name: "Content-Type", value: "application/json"),
-                Scenario.Argument(name: "Slowlane-Notes", value: "1"),
-            ], body: "{}")
+            headers: headers + [Scenario.Argument(name: "Content-Type", value: "application/json")]
+                + markers.map { Scenario.Argument(name: $0, value: "1") }, body: "{}")
     }
 
-    private static func overloaded(seconds: Int) -> Scenario.Fault.Reply {
-        answer(503, [Scenario.Argument(name: "Retry-After", value: "\(seconds)")])
+    private func overloaded(_ device: String?, seconds: Int) -> Scenario.Fault.Reply {
+        answer(503, device, [Scenario.Argument(name: "Retry-After", value: "\(seconds)")])
     }
 
-    private static let failure = answer(500, [])
-    private static let unauthorized = answer(401, [Scenario.Argument(name: "WWW-Authenticate", value: "Bearer")])
+    private func unauthorized(_ device: String?) -> Scenario.Fault.Reply {
+        answer(401, device, [Scenario.Argument(name: "WWW-Authenticate", value: "Bearer")])
+    }
 }

@@ -30,11 +30,12 @@ public struct Swarm: Sendable {
 
     /// Creates the scenarios of an exploration.
     ///
-    /// - Parameter parts: The parts that are drawn; `nil` for those that the scenario gives, or else all.
+    /// - Parameter parts: The parts that are drawn; `nil` for those that the scenario gives, or else all that can be drawn.
     public init(_ base: Scenario, links: SwarmLinks, parts: [Scenario.Exploration.Part]? = nil) {
         self.base = base
         self.links = links
-        self.parts = Set(parts ?? base.exploration?.vary ?? Scenario.Exploration.Part.allCases)
+        let chosen = parts ?? base.exploration?.vary ?? Scenario.Exploration.Part.allCases
+        self.parts = Set(chosen.filter { $0 != .workload || base.apps.isEmpty })
     }
 
     /// Returns the scenario of a seed. Its steps are those that run: there is nothing left to draw but jitter, chances of
@@ -63,6 +64,8 @@ public struct Swarm: Sendable {
             scenario.workload = reactions(configuration)
         } else {
             scenario = scenario.materialized(seed: configuration.seed)
+            // What the plan of the file expects may not be possible under other conditions.
+            scenario.steps = scenario.steps.map { $0.replacing(isOptional: true) }
         }
         scenario.devices = devices(configuration, draws)
         if parts.contains(.faults) { scenario.faults = faults(configuration, draws) }
