@@ -156,6 +156,15 @@ import Testing
         #expect(violation(3) == nil)
         #expect(violation(9, status: 200) == nil)
         #expect(violation(4, acts: true) == nil)
+        func violation(bodies: [UInt64]) -> String? {
+            var run = HandwrittenRun()
+            for body in bodies {
+                run.exchange(2, "POST", row: nil, key: nil, body: body, responded: 500, received: 500)
+            }
+            return Self.violation(run, .boundedRetries)
+        }
+        #expect(violation(bodies: [1, 1, 1, 1]) != nil)
+        #expect(violation(bodies: [1, 2, 3, 4]) == nil, "they are for other records")
     }
 
     @Test func theBudgetIsThatOfThePublishedPolicy() {

@@ -158,6 +158,13 @@ enum BoundedRetries: InvariantCheck {
         let method: String
         let row: String?
         let key: String?
+        /// The digest of the body if the request names neither a note nor an operation: it may be for other records.
+        let body: UInt64?
+
+        init(_ exchange: History.Exchange) {
+            (method, row, key) = (exchange.method, exchange.row, exchange.key)
+            body = row == nil && key == nil ? exchange.bodyDigest : nil
+        }
     }
 
     private static func storm(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
@@ -174,7 +181,7 @@ enum BoundedRetries: InvariantCheck {
         var reads: [String: Int] = [:]
         for index in device.exchanges {
             let exchange = run.exchanges[index]
-            let subject = Subject(method: exchange.method, row: exchange.row, key: exchange.key)
+            let subject = Subject(exchange)
             var count = 1
             if let (before, last) = rows[subject], hasFailed(last), let end = last.end, end.index < exchange.sentIndex,
                 exchange.sentAt - end.time < half, !hasBreak(breaks, last.sentIndex, exchange.sentIndex),
