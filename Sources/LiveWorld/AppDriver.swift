@@ -4,14 +4,10 @@ internal import ClientSockets
 internal import Determinism
 internal import Foundation
 internal import HTTPWire
-internal import LinkModel
-internal import NIOCore
-internal import ProxyServer
 internal import ScenarioModel
 internal import ScenarioWorld
 internal import SyncClient
 internal import SyncEngine
-internal import Synchronization
 
 /// A device with an app.
 actor AppDriver: ClientDriver {

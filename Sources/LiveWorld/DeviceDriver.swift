@@ -1,10 +1,5 @@
 internal import Determinism
 internal import HTTPWire
-internal import Impairment
-internal import LinkModel
-internal import NIOCore
-internal import NIOPosix
-internal import ProxyServer
 internal import ScenarioModel
 internal import ScenarioWorld
 internal import SyncClient

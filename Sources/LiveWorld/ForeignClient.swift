@@ -1,8 +1,6 @@
 internal import Determinism
 internal import Foundation
 internal import Impairment
-internal import NIOCore
-internal import NIOPosix
 internal import ProxyServer
 internal import ScenarioModel
 internal import ScenarioWorld
