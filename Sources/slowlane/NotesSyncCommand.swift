@@ -61,6 +61,8 @@ extension NotesCommand {
                 throw ExitStatus.usage
             }
             let progress = SyncProgress(console, isVerbose: verbose && !quiet)
+            // A signal may arrive as soon as the first request is printed.
+            let events = ForegroundEvents()
             let client: SyncClient
             do {
                 client = try await SyncClient.start(configuration, interface: connection.networkInterface) { event, _ in
@@ -69,7 +71,6 @@ extension NotesCommand {
             } catch {
                 throw NotesCommand.exitCode(for: error, console)
             }
-            let events = ForegroundEvents()
             let interruption = Task {
                 guard await events.next() != nil else { return }
                 await client.stop()
