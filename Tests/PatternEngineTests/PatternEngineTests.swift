@@ -246,6 +246,8 @@ import Testing
             client.engine.requestFailed(request.number, wasSent: true, at: client.now)
             client.take()
             #expect(client.engine.view.screen.dialog == PatternText.unknownResult)
+            // The first question for the result fails, the second one says that nothing has arrived.
+            client.answer(.status(503))
             client.settle()
             #expect(client.engine.view.screen.error == PatternText.notSent)
         }
