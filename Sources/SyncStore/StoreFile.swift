@@ -20,8 +20,10 @@ enum StoreFile {
     /// The resource of every store of version 1.
     static let resourceOfVersion1 = "notes"
 
-    /// The limit on repeated inspections. An inspection is repeated if other processes create or close the file meanwhile.
-    private static let attemptsMax = 5
+    /// The limit on inspections of a file that other processes create, write or close meanwhile.
+    private static let attemptsMax = 50
+    /// The limit on inspections that fail beside a log or a journal, while nothing changes.
+    private static let attemptsMaxUnchanged = 5
     private static let pauseMicroseconds: UInt32 = 20_000
 
     // MARK: Paths
@@ -86,23 +88,26 @@ enum StoreFile {
 
     /// Returns the content of a file. Throws if it is not a store of this resource in a known version.
     ///
-    /// - Parameter supported: The latest version that is known.
+    /// - Parameters:
+    ///   - supported: The latest version that is known.
+    ///   - willCopy: Called with the path of each file before it is copied.
     static func inspect(
-        _ resolved: String, name: String, resource: String, supporting supported: Int = SyncStore.schemaVersion
+        _ resolved: String, name: String, resource: String, supporting supported: Int = SyncStore.schemaVersion,
+        willCopy: (String) -> Void = { _ in }
     ) throws(SyncStoreError) -> Content {
         var attempt = 1
         while true {
-            let hadSidecars = hasSidecars(resolved)
+            let before = Files(resolved)
             do {
-                return try look(resolved, name: name, resource: resource, supported)
-            } catch let error as DatabaseError {
-                guard attempt < attemptsMax, hadSidecars || hasSidecars(resolved) else {
-                    throw SyncStoreError(error, path: name)
-                }
+                return try look(resolved, name: name, resource: resource, supported, willCopy)
+            } catch {
+                // The inspection takes no locks: of files that change meanwhile, it may read parts of two states.
+                let limit =
+                    Files(resolved) != before
+                    ? attemptsMax : error is DatabaseError && before.hasSidecars ? attemptsMaxUnchanged : 1
+                guard attempt < limit else { throw SyncStoreError(error, path: name) }
                 attempt += 1
                 usleep(pauseMicroseconds)
-            } catch {
-                throw SyncStoreError(error, path: name)
             }
         }
     }
@@ -112,12 +117,40 @@ enum StoreFile {
         return stat(path, &file) == 0 ? Int(file.st_size) : nil
     }
 
-    private static func hasSidecars(_ path: String) -> Bool {
-        ["-wal", "-shm", "-journal"].contains { size(path + $0) != nil }
+    /// The state of a database's files, for comparison.
+    private struct Files: Equatable {
+        private struct File: Equatable {
+            let number: UInt64
+            let size: Int
+            /// The time of the last change; 0 for the index of the log, which each reader changes.
+            var seconds = 0
+            var nanoseconds = 0
+        }
+
+        private let files: [File?]
+
+        /// Whether a log, its index or a journal is beside the file.
+        var hasSidecars: Bool { files.dropFirst().contains { $0 != nil } }
+
+        init(_ path: String) {
+            files = ["", "-wal", "-journal", "-shm"].map { (suffix: String) -> File? in
+                var status = stat()
+                guard stat(path + suffix, &status) == 0 else { return nil }
+                var file = File(number: UInt64(status.st_ino), size: Int(status.st_size))
+                guard suffix != "-shm" else { return file }
+                #if canImport(Darwin)
+                    let time = status.st_mtimespec
+                #else
+                    let time = status.st_mtim
+                #endif
+                (file.seconds, file.nanoseconds) = (Int(time.tv_sec), Int(time.tv_nsec))
+                return file
+            }
+        }
     }
 
     private static func look(
-        _ path: String, name: String, resource: String, _ supported: Int
+        _ path: String, name: String, resource: String, _ supported: Int, _ willCopy: (String) -> Void
     ) throws -> Content {
         let logSize = size(path + "-wal") ?? 0
         guard let fileSize = size(path), fileSize > 0 else {
@@ -148,6 +181,7 @@ enum StoreFile {
         defer { try? FileManager.default.removeItem(at: folder) }
         let copy = folder.appendingPathComponent("copy").path
         for suffix in ["", "-wal", "-journal"] where size(path + suffix) != nil {
+            willCopy(path + suffix)
             try FileManager.default.copyItem(atPath: path + suffix, toPath: copy + suffix)
         }
         return try content(Inspector(copy, options: "mode=rw"), name: name, resource: resource, supported)

@@ -38,8 +38,9 @@ public final class SyncStore: Sendable {
     /// its file, so none may be open outside SQLite while SQLite has the file.
     private static let opening = Mutex(())
 
-    private static let busySeconds = 2.0
-    private static let switchAttemptsMax = 100
+    /// The limit on the wait for the write lock of another process.
+    private static let busySeconds = 5.0
+    private static let switchAttemptsMax = 250
     private static let switchPauseMicroseconds: UInt32 = 20_000
     /// The distance between the highest sequence in the file and one that is assigned by ``change(of:_:)``. The holder of
     /// the lease assigns the numbers between them to entries that it has not committed yet.
@@ -54,7 +55,11 @@ public final class SyncStore: Sendable {
     /// - Parameters:
     ///   - path: The file; `nil` keeps the store in memory, where it has the lease from the beginning.
     ///   - resource: The name of the ``SyncResource``.
-    public init(path: String?, resource: String) throws(SyncStoreError) {
+    public convenience init(path: String?, resource: String) throws(SyncStoreError) {
+        try self.init(path: path, resource: resource, busySeconds: Self.busySeconds)
+    }
+
+    init(path: String?, resource: String, busySeconds: Double) throws(SyncStoreError) {
         name = path ?? "memory"
         guard let path else {
             resolved = nil
@@ -63,7 +68,7 @@ public final class SyncStore: Sendable {
         }
         var configuration = Configuration()
         configuration.label = "slowlane.sync-store"
-        configuration.busyMode = .timeout(Self.busySeconds)
+        configuration.busyMode = .timeout(busySeconds)
         let resolved = try StoreFile.resolve(path)
         self.resolved = resolved
         let opened = Self.opening.withLock { [configuration] _ in

@@ -265,7 +265,8 @@ import Testing
     @Test func aWriterThatHoldsTheLockTooLongIsReported() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("s.db")
-        let holder = try SyncStoreTests.holder(path)
+        let holder = try SyncStore(path: path, resource: "notes", busySeconds: 0.1)
+        try holder.acquireLease()
         let other = try SyncStore(path: path, resource: "notes")
         try other.change(of: nil) { _ in
             let error = #expect(throws: SyncStoreError.self) { try holder.commit(SyncStoreTests.change) }

@@ -195,6 +195,24 @@ import Testing
         }
     }
 
+    /// Another process creates the store, and commits while the inspection reads its files.
+    @Test func anInspectionIsRepeatedIfTheFilesChange() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("s.db")
+        let other = try DatabaseQueue(path: path)
+        try other.writeWithoutTransaction { database in
+            try database.execute(sql: "PRAGMA cache_size = 1; BEGIN")
+            try SyncStore.createSchema(database, resource: "notes")
+            var copied: [String] = []
+            let content = try StoreFile.inspect(path, name: path, resource: "notes") { file in
+                copied.append(String(file.dropFirst(path.count)))
+                if copied.last == "-journal" { try? database.execute(sql: "COMMIT") }
+            }
+            #expect(content == .current && copied == ["", "-journal"])
+            #expect(!database.isInsideTransaction)
+        }
+    }
+
     @Test func aMovedFileRejectsCommits() throws {
         let folder = try TemporaryFolder()
         let store = try SyncStoreTests.holder(folder.path("s.db"))
