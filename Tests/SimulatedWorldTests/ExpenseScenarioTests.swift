@@ -35,6 +35,7 @@ import Testing
         #expect(AppVocabulary.expense.dialogs == [PatternText.sending, PatternText.unknownResult])
         #expect(AppVocabulary.expense.toasts == [PatternText.sent])
         let app = AppModel.expense
+        #expect(Scenario.App.expense.markerField == app.markerField)
         #expect(AppVocabulary.expense.screens == ["list"] + app.forms.map(\.name) + app.pages.map(\.name))
         #expect(AppVocabulary.expense.call("fill")?.arguments == app.forms.flatMap(\.fields))
     }

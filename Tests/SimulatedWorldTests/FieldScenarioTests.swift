@@ -27,6 +27,7 @@ import Testing
 
     @Test func theFormatKnowsTheValuesOfTheApp() {
         let words = AppVocabulary.field
+        #expect(Scenario.App.field.markerField == FieldEngine.markerField)
         #expect(words.screens == ["list", FieldText.loading, FieldText.noWifi, FieldText.failed])
         #expect(words.dialogs.isEmpty && words.toasts.isEmpty)
     }

@@ -18,6 +18,7 @@ import Testing
 
     @Test func theFormatKnowsTheValuesOfTheApp() {
         let words = AppVocabulary.reader
+        #expect(Scenario.App.reader.markerField == ReaderEngine.markerField)
         #expect(words.dialogs == [ReaderText.notSaved, ReaderText.notSent, ReaderText.sending])
         let problems = ReaderProblem.allCases.map(\.rawValue)
         #expect(words.toasts == (problems + [ReaderText.sent, ReaderText.sentLater]).sorted())
