@@ -52,6 +52,17 @@ def test_a_note_whose_response_is_lost_is_sent_again(page, network, app):
 
 
 @pytest.mark.network("edge")
+def test_a_fault_that_is_added_when_the_page_is_open_fires(page, network, app):
+    page.goto("/")
+    expect(page.get_by_role("progressbar", name="Loading")).to_be_hidden()
+    # The browser sends the note over a connection that it has kept open.
+    with network.fault("PUT /notes/* committed cut"):
+        add(page, "Milk")
+        expect(page.get_by_role("status")).to_have_text("All notes sent")
+    assert list(app.puts.values()) == [2]
+
+
+@pytest.mark.network("edge")
 def test_a_slow_list_has_a_spinner_until_it_is_there(page, network, app):
     for number in range(1000):
         app.put("n%d" % number, "note %d" % number)

@@ -25,7 +25,8 @@ extension API {
             var warnings = RequestWarnings.ofFault(fields)
             if let count = status?.connectionsWithoutFaults, count > 0 {
                 warnings.append(
-                    "the fault does not apply to \(count) open connection\(count == 1 ? "" : "s"), opened before it")
+                    "the fault does not apply to \(count) open connection\(count == 1 ? "" : "s"): not HTTP, "
+                        + "or open on the fast path before it")
             }
             return .json(fault.json(Self.status(of: fault, status)), .created, warnings: warnings)
         default:

@@ -47,11 +47,24 @@ public enum ExchangeEvent: Sendable {
     /// The response is a 101, or a 2xx to CONNECT: the bytes that follow it are not HTTP; they pass unchanged and are
     /// not tracked.
     case protocolSwitched(ExchangeID)
-    /// The bytes are not HTTP; they pass unchanged and are not tracked.
+    /// The exchanges of the connection are not tracked, for a reason: its bytes are not HTTP, or those before are
+    /// unknown. They pass unchanged.
     case notHTTP(String)
 }
 
 extension ExchangeEvent {
+    /// The exchange; `nil` if the event is about the connection.
+    public var exchange: ExchangeID? {
+        switch self {
+        case .requestStarted(let id, _), .requested(let id, _, _, _), .requestRead(let id, _),
+            .requestDelivered(let id),
+            .responseStarted(let id, _), .committed(let id, _, _), .responseDelivered(let id, _), .interrupted(let id),
+            .faultInjected(let id, _, _, _), .faultMissed(let id, _, _), .protocolSwitched(let id):
+            id
+        case .notHTTP: nil
+        }
+    }
+
     /// Returns the method and the beginning of the target of a request that starts; `nil` for other events.
     public func requestLine(targetBytesMax: Int) -> String? {
         guard case .requestStarted(_, let head) = self else { return nil }

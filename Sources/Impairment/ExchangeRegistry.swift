@@ -59,6 +59,8 @@ struct ExchangeRegistry {
     let awaitsDecisions: Bool
     /// Whether a request must wait until its rules are known.
     private(set) var withholdsRequests = false
+    /// Whether the events of exchanges contain the beginnings of the requests' bodies.
+    var samplesBodies = false
 
     /// The greatest number of rules.
     static let rulesMax = 1000
@@ -137,8 +139,11 @@ struct ExchangeRegistry {
     /// Numbers a request.
     mutating func number() -> ExchangeID {
         defer { exchangeCount += 1 }
-        return ExchangeID(number: exchangeCount)
+        return nextID
     }
+
+    /// The identifier of the next request.
+    var nextID: ExchangeID { ExchangeID(number: exchangeCount) }
 
     func subject(_ head: HTTPRequestHead, _ bodySample: [UInt8]) -> String? { subject(head, bodySample) }
 

@@ -246,10 +246,11 @@ extension ExchangeTracker {
         release(registry)
     }
 
-    /// Whether nothing of the connection depends on the tracker.
-    var isIdle: Bool {
-        faultCount == 0 && turnCount == 0 && hold == nil && !isEnding && trickles.up.isEmpty && trickles.down.isEmpty
-            && discardsFrom.up == nil && discardsFrom.down == nil && bytesWaiting(.up) == 0
-            && bytesWaiting(.down) == 0 && !exchanges.contains { $0.isReplied }
+    /// Whether nothing of the connection depends on the tracker, now or later.
+    var isObsolete: Bool {
+        !isTracking && exchanges.isEmpty && hold == nil && !isEnded && discardsFrom.up == nil
+            && discardsFrom.down == nil
+            && !withholdsEnd.up && !withholdsEnd.down && bytesWaiting(.up) == 0 && bytesWaiting(.down) == 0
+            && waitingEnds.up == nil && waitingEnds.down == nil
     }
 }

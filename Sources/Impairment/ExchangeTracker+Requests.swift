@@ -45,6 +45,7 @@ extension ExchangeTracker {
         // Reported before the end of the request, because `100 Continue` arrives before it.
         if !request.isWithheld { responses.requestSent(method: head.method) }
         let needsBody = needs.subject || registry.awaitsDecisions
+        self.request?.needsSample = needsBody || registry.samplesBodies
         if !needsBody || (request.isWithheld && isExpecting) { match(&registry) }
     }
 
@@ -56,7 +57,8 @@ extension ExchangeTracker {
             exchanges[index].requestBodyStart = exitOffset(range.lowerBound, .up)
         }
         request?.bodyBytes += Int64(piece.readableBytes)
-        guard let count = request?.sample.count, count < ExchangeTracking.bodySampleMax else { return }
+        guard request?.needsSample == true, let count = request?.sample.count, count < ExchangeTracking.bodySampleMax
+        else { return }
         request?.sample.append(contentsOf: piece.readableBytesView.prefix(ExchangeTracking.bodySampleMax - count))
         if request?.isWithheld == true, request?.sample.count == ExchangeTracking.bodySampleMax { match(&registry) }
     }

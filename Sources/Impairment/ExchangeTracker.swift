@@ -59,6 +59,8 @@ struct ExchangeTracker {
         var isWithheld = false
         /// Whether a fault discards its bytes at the entry.
         var isDropped = false
+        /// Whether the first bytes of its body are kept, for its subject and its event.
+        var needsSample = false
     }
 
     /// A fault that holds the connection.

@@ -10,6 +10,8 @@ struct LinkRecorder {
     private(set) var observation: SharedLink.Observation
     /// The numbers and faults of exchanges.
     var exchanges: ExchangeRegistry
+    /// The first exchange whose events are recorded; the requests of earlier ones began before the recording.
+    private var firstRecorded: ExchangeID
     private var packets = Deque<SharedLink.CapturedPacket>()
     private var exchangeEvents = Deque<SharedLink.TimedExchangeEvent>()
 
@@ -17,14 +19,20 @@ struct LinkRecorder {
     init(_ tracking: ExchangeTracking?, _ observation: SharedLink.Observation, seed: UInt64, name: String) {
         self.observation = tracking == nil ? observation : observation.union(.exchanges)
         exchanges = ExchangeRegistry(tracking ?? ExchangeTracking(), seed: seed, name: name)
+        exchanges.samplesBodies = self.observation.contains(.exchanges)
+        firstRecorded = exchanges.nextID
     }
 
     var recordsPackets: Bool { observation.contains(.packets) }
 
-    /// Whether new connections get a tracker: their exchanges are recorded, or faults can be injected into them.
-    var tracksExchanges: Bool { observation.contains(.exchanges) || exchanges.hasRules }
+    /// Whether the exchanges of new connections are needed: they are recorded, or faults can be injected into them.
+    var needsExchanges: Bool { observation.contains(.exchanges) || exchanges.hasRules }
 
-    mutating func setObservation(_ new: SharedLink.Observation) { observation = new }
+    mutating func setObservation(_ new: SharedLink.Observation) {
+        if new.contains(.exchanges) && !observation.contains(.exchanges) { firstRecorded = exchanges.nextID }
+        observation = new
+        exchanges.samplesBodies = new.contains(.exchanges)
+    }
 
     /// Records a packet, with its payload if the conduit still holds it.
     mutating func record(_ packet: PacketRecord, _ conduits: borrowing ConduitTable) {
@@ -42,6 +50,7 @@ struct LinkRecorder {
 
     mutating func record(_ event: ExchangeEvent, _ id: FlowID, at time: Instant) {
         guard observation.contains(.exchanges) else { return }
+        if let exchange = event.exchange, exchange < firstRecorded { return }
         exchangeEvents.append(SharedLink.TimedExchangeEvent(flow: id, event: event, time: time))
     }
 

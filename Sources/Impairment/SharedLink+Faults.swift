@@ -16,15 +16,19 @@ extension SharedLink {
     /// The maximum number of fault rules of a link.
     public static var faultRulesMax: Int { ExchangeRegistry.rulesMax }
 
-    /// The number of open connections whose exchanges are tracked. Fault rules apply to no others.
-    public var trackedConnectionCount: Int {
+    /// The number of open connections whose exchanges are not tracked: those that were opened in the middle of a stream,
+    /// and those whose bytes are not HTTP. Fault rules do not apply to them.
+    public var untrackedConnectionCount: Int {
         var count = 0
-        for id in conduits.openConnections where conduits.contains(id) && conduits[id].tracker != nil { count += 1 }
+        for id in conduits.openConnections where !isTracked(id) { count += 1 }
         return count
     }
 
-    /// Adds a fault rule and returns its number. It applies to requests that begin from now on, on connections whose
-    /// exchanges are tracked: those opened while exchanges were recorded or the link had a rule.
+    /// Returns whether the exchanges of an open connection are tracked.
+    public func isTracked(_ id: FlowID) -> Bool { conduits[id].tracker?.isTracking == true }
+
+    /// Adds a fault rule and returns its number. It applies to requests whose head is complete from now on, on
+    /// connections whose exchanges are tracked (``untrackedConnectionCount``).
     ///
     /// Throws if the rule cannot be used (``FaultRule/problem``), or if the link has 1000 rules.
     @discardableResult
@@ -45,7 +49,6 @@ extension SharedLink {
             conduits[id].tracker?.removeFaults(of: number, &recorder.exchanges, at: now)
             runTracker(id)
         }
-        dropIdleTrackers()
         advance(to: now)
         return true
     }
@@ -131,6 +134,9 @@ extension SharedLink {
         guard conduits.contains(id) else { return }
         conduits[id].isRunningTracker = false
         updateFaultBytes(id)
+        guard conduits.contains(id) else { return }
+        // Nothing more can be tracked on a connection that is not HTTP.
+        if conduits[id].tracker?.isObsolete == true { return conduits[id].tracker = nil }
         setFaultTimer(id)
     }
 

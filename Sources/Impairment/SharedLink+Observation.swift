@@ -42,16 +42,14 @@ extension SharedLink {
 
     /// Starts and stops the recording of packets and exchanges on a running link.
     ///
-    /// Packets are recorded from the next one on. Exchanges are recorded on connections opened from now on: on older
-    /// ones, the start of the next message is unknown. When the recording of exchanges stops, a connection remains
-    /// tracked only if faults may be injected into its exchanges; those exchanges are recorded again when the recording
-    /// resumes. Events and packets recorded before a change can still be taken.
+    /// Packets are recorded from the next one on. Exchanges are recorded whose request begins from now on, on every
+    /// connection whose exchanges are tracked (``SharedLink/untrackedConnectionCount``). Events and packets recorded
+    /// before a change can still be taken.
     public mutating func setObservation(_ new: Observation, at time: Instant) {
         advance(to: time)
         recordPackets()
         if new.contains(.packets) != observation.contains(.packets) { tcp.setRecording(new.contains(.packets)) }
         recorder.setObservation(new)
-        dropIdleTrackers()
     }
 
     /// Takes the next packet that was offered to the link, if packets are recorded.
@@ -67,12 +65,6 @@ extension SharedLink {
     mutating func recordPackets() {
         guard recorder.recordsPackets else { return }
         while let record = tcp.takeRecord() { recorder.record(record, conduits) }
-    }
-
-    /// Drops the trackers that nothing needs: exchanges are not recorded, and there are no rules.
-    mutating func dropIdleTrackers() {
-        if recorder.tracksExchanges { return }
-        for id in conduits.openConnections where conduits[id].tracker?.isIdle == true { conduits[id].tracker = nil }
     }
 
     /// Reports the end of the connection to its tracker.

@@ -47,7 +47,7 @@ extension SharedLink {
     /// Whether the link changes nothing and records nothing, so that a connection may bypass it.
     public var isPassThrough: Bool {
         tcp.conditions.isClear && tcp.conditions.connectionPolicy == .open && tcp.timeline == nil && !hasOutage(.up)
-            && !hasOutage(.down) && toxicList.isEmpty && observation.isEmpty && !recorder.tracksExchanges
+            && !hasOutage(.down) && toxicList.isEmpty && observation.isEmpty && !recorder.needsExchanges
     }
 
     /// The position of the timeline that changes the conditions; `nil` if there is none.

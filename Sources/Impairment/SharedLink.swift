@@ -213,13 +213,20 @@ public struct SharedLink: ~Copyable {
     ///   - openedAt: The time at which the connection was opened, if it comes from the fast path. The connection is
     ///     closed if a `timeout` toxic that would have applied to it was removed after this time, because on the link
     ///     that removal would have closed it.
+    ///   - isMidStream: Whether bytes have been forwarded that the link has not seen. The start of the next message is
+    ///     unknown then, so the exchanges of the connection are not tracked.
     public mutating func open(
-        at time: Instant, seed: ConnectionSeed? = nil, isEstablished: Bool = false, openedAt: Instant? = nil
+        at time: Instant, seed: ConnectionSeed? = nil, isEstablished: Bool = false, openedAt: Instant? = nil,
+        isMidStream: Bool = false
     ) -> FlowID {
         advance(to: time)
         let id = tcp.open(at: now, seed: seed, isEstablished: isEstablished)
         conduits.insert(Conduit(), id)
-        if recorder.tracksExchanges { conduits[id].tracker = ExchangeTracker() }
+        if isMidStream {
+            recorder.record(.notHTTP("the link has not seen the beginning of the connection"), id, at: now)
+        } else {
+            conduits[id].tracker = ExchangeTracker()
+        }
         for toxic in toxicList.toxics { apply(toxic, to: id) }
         if isEstablished {
             conduits[id].streamClosedOnConnect = toxicList.streamOfRemovedTimeout(

@@ -165,6 +165,15 @@ final class FastPath {
         }
     }
 
+    /// Returns the number of connections of which bytes have been forwarded.
+    func midStreamConnectionCount() -> EventLoopFuture<Int> {
+        request {
+            $0.statuses(of: $1).count { $0.hasForwardedBytes }
+        } then: {
+            $0.reduce(0) { $0 + $1.output }
+        }
+    }
+
     /// Aborts one connection; `false` if it is gone.
     func abort(_ connection: RelayToken) -> EventLoopFuture<Bool> {
         request(about: connection) { $0.abort(connection) }

@@ -13,7 +13,10 @@ extension LinkDriver {
         guard observer.set.contains(.connections) else { return }
         for id in link.connections where id.index < sessions.count {
             guard let (flow, session) = sessions[id.index], flow == id else { continue }
-            observer.send(.connection(opening(of: session)))
+            observer.send(.connection(opening(of: session, isEarlier: true)))
+            guard observer.set.contains(.exchanges), !link.isTracked(id) else { continue }
+            let event = ExchangeEvent.notHTTP("not HTTP, or the link has not seen its beginning")
+            observer.send(.exchange(event, connection: session.number, at: now))
         }
     }
 
@@ -34,10 +37,12 @@ extension LinkDriver {
     var observesConnections: Bool { observers.contains { $0.set.contains(.connections) } }
 
     /// Returns the event of a session.
-    func opening(of session: Session, _ end: ConnectionEvent.End? = nil) -> ConnectionEvent {
+    func opening(
+        of session: Session, _ end: ConnectionEvent.End? = nil, isEarlier: Bool = false
+    ) -> ConnectionEvent {
         ConnectionEvent(
             number: session.number, client: session.clientAddress,
-            opened: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)), end: end)
+            opened: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)), end: end, isEarlier: isEarlier)
     }
 
     /// Reports the end of a session to observers, after the events of its exchanges.

@@ -157,7 +157,8 @@ final class LinkDriver {
         let id = link.open(
             at: now, seed: session.seed ?? ConnectionSeed(number: numbers.next(), seed: seed),
             isEstablished: session.seed != nil,
-            openedAt: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
+            openedAt: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)),
+            isMidStream: session.startsMidStream)
         while sessions.count <= id.index { sessions.append(nil) }
         // The last actions of the previous connection with this flow index may not have been executed.
         if let (flow, session) = sessions[id.index] { displaced[flow] = session }
@@ -167,7 +168,9 @@ final class LinkDriver {
         while connectionNumbers.count <= id.index { connectionNumbers.append(0) }
         connectionNumbers[id.index] = link.number(of: id)
         session.opened(id, number: connectionNumbers[id.index])
-        if observesConnections { send(.connection(opening(of: session)), .connections) }
+        if observesConnections {
+            send(.connection(opening(of: session, isEarlier: session.startsMidStream)), .connections)
+        }
         if link.needsUpstream(id) { comparisons?.opened(id) }
         return id
     }
@@ -268,8 +271,8 @@ final class LinkDriver {
     /// Whether the link has a fault rule.
     var hasFaultRules: Bool { link.hasFaultRules }
 
-    /// The number of connections to whose exchanges fault rules apply.
-    var trackedConnectionCount: Int { link.trackedConnectionCount }
+    /// The number of open connections to whose exchanges fault rules do not apply.
+    var untrackedConnectionCount: Int { link.untrackedConnectionCount }
 
     /// Adds a fault rule and returns its number.
     func addFaultRule(_ rule: FaultRule) -> Result<Int, FaultRuleError> {

@@ -118,10 +118,10 @@ public final class Proxy: Sendable {
         await change(impairs: false) { $0.withdrawFaults() }
     }
 
-    /// Adds a fault rule and returns its number. The rule applies to requests that begin from now on, on connections that
-    /// are opened from now on, that were opened while the proxy had a rule, or that are on the fast path and between two
-    /// exchanges; ``ProxyStatus/connectionsWithoutFaults`` counts the others. No connection is closed. Each fault is
-    /// logged.
+    /// Adds a fault rule and returns its number. The rule applies to requests whose head is complete from now on, on new
+    /// connections and on open ones of which the link has read every byte. It does not apply to connections of which the
+    /// fast path has forwarded bytes, because the start of their next request is unknown, and to those that are not
+    /// HTTP; ``ProxyStatus/connectionsWithoutFaults`` counts both. No connection is closed. Each fault is logged.
     ///
     /// Throws if the rule cannot be used, or if the proxy has ``Impairment/SharedLink/faultRulesMax`` rules.
     @discardableResult

@@ -213,10 +213,16 @@ final class ProxyCore {
 
     func status() -> EventLoopFuture<ProxyStatus> {
         guard let fastPath else { return eventLoop.makeSucceededFuture(status(adding: RelayedTraffic())) }
-        return fastPath.traffic().map { self.status(adding: $0) }.nonisolated()
+        let isMoving = linkDriver.hasFaultRules && fastPath.isDraining
+        return fastPath.traffic().flatMap { traffic in
+            guard isMoving else { return self.eventLoop.makeSucceededFuture(self.status(adding: traffic)) }
+            return fastPath.midStreamConnectionCount().assumeIsolated()
+                .map { self.status(adding: traffic, midStream: $0) }.nonisolated()
+        }.nonisolated()
     }
 
-    private func status(adding relayed: RelayedTraffic) -> ProxyStatus {
+    /// - Parameter midStream: The number of connections that have forwarded bytes and are moving to the link.
+    private func status(adding relayed: RelayedTraffic, midStream: Int = 0) -> ProxyStatus {
         var link = linkDriver.status()
         link.add(relayed)
         var status = ProxyStatus(
@@ -224,7 +230,7 @@ final class ProxyCore {
             isFull: slots.isFull, dialsFailed: dialsFailed, synDropMethod: listener?.activeSYNDropMethod, link: link)
         if linkDriver.hasFaultRules {
             status.faultRules = linkDriver.faultRules
-            status.connectionsWithoutFaults = max(0, slots.count - linkDriver.trackedConnectionCount)
+            status.connectionsWithoutFaults = linkDriver.untrackedConnectionCount + midStream
         }
         return status
     }

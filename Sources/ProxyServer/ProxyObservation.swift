@@ -55,6 +55,8 @@ public struct ConnectionEvent: Hashable, Sendable {
     public let opened: Instant
     /// The end; `nil` for an open connection.
     public let end: End?
+    /// Whether the connection was open before the observation, so that exchanges may precede the observed ones.
+    public let isEarlier: Bool
 
     /// The end of a connection.
     public struct End: Hashable, Sendable {
@@ -74,11 +76,12 @@ public struct ConnectionEvent: Hashable, Sendable {
     }
 
     /// Creates an event.
-    public init(number: Int, client: Endpoint?, opened: Instant, end: End? = nil) {
+    public init(number: Int, client: Endpoint?, opened: Instant, end: End? = nil, isEarlier: Bool = false) {
         self.number = number
         self.client = client
         self.opened = opened
         self.end = end
+        self.isEarlier = isEarlier
     }
 }
 

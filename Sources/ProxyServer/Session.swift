@@ -92,6 +92,9 @@ final class Session {
         dialIsFinished = detached.server != nil
     }
 
+    /// Whether the connection comes from the fast path, which has forwarded bytes of it.
+    var startsMidStream: Bool { detached?.status.hasForwardedBytes ?? false }
+
     /// Opens the flow of a connection from the fast path.
     func resume() {
         flow = driver.open(self)

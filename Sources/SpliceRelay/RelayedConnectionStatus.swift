@@ -12,4 +12,7 @@ package struct RelayedConnectionStatus: Sendable {
     package let bytesRead: PerDirection<Int>
     /// Payload bytes read and not written, by direction.
     package let bytesHeld: PerDirection<Int>
+
+    /// Whether bytes have been written in a direction.
+    package var hasForwardedBytes: Bool { bytesRead.up > bytesHeld.up || bytesRead.down > bytesHeld.down }
 }

@@ -83,33 +83,50 @@ import Testing
         #expect(sockets.socket(.server, id).received.count == 5000)
     }
 
-    @Test func exchangesAreRecordedOnConnectionsOpenedLater() {
+    @Test func exchangesAreRecordedWhoseRequestBeginsLater() {
         var sockets = VirtualSockets(Self.slow)
-        let old = sockets.open()
-        exchange(&sockets, old)
+        let id = sockets.open()
+        exchange(&sockets, id)
+        // The response arrives after the recording has begun.
+        sockets.send(Self.request, from: .client, id)
+        sockets.runToQuiet()
         sockets.setObservation(.exchanges)
-        let new = sockets.open()
-        exchange(&sockets, old)
+        sockets.send(Self.response, from: .server, id)
+        sockets.runToQuiet()
         #expect(sockets.exchangeEvents.isEmpty)
-        exchange(&sockets, new)
+        exchange(&sockets, id)
         let events = [
-            "0 requested GET ? 0 B", "0 request delivered", "0 committed 200", "0 response delivered 200",
+            "2 requested GET ? 0 B", "2 request delivered", "2 committed 200", "2 response delivered 200",
         ]
         #expect(sockets.exchangeEvents == events)
 
         sockets.setObservation([])
-        exchange(&sockets, new)
+        exchange(&sockets, id)
         #expect(sockets.exchangeEvents == events)
-        #expect(sockets.socket(.client, new).received == Self.response + Self.response)
-
-        // A connection whose tracking was stopped in the middle of an exchange is not tracked again.
-        sockets.send(Self.request, from: .client, new)
         sockets.setObservation(.exchanges)
-        exchange(&sockets, new)
-        #expect(sockets.exchangeEvents == events)
-        let newest = sockets.open()
-        exchange(&sockets, newest)
-        #expect(sockets.exchangeEvents.dropFirst(4).first == "1 requested GET ? 0 B")
+        exchange(&sockets, id)
+        #expect(sockets.exchangeEvents.dropFirst(4).first == "4 requested GET ? 0 B")
+        #expect(sockets.socket(.client, id).received.count == 5 * Self.response.count)
+    }
+
+    /// A link that takes up a connection in the middle of a message cannot know where the next one begins.
+    @Test func aConnectionOpenedMidStreamIsNeverTracked() {
+        var sockets = VirtualSockets(Self.slow, observation: .exchanges)
+        let id = sockets.openEstablished(ConnectionSeed(number: 0, seed: 1), openedAt: .start, isMidStream: true)
+        #expect(sockets.exchangeEvents.count == 1 && sockets.exchangeEvents[0].hasPrefix("not HTTP"))
+        let isArmed = try? sockets.box.link.addFaultRule(
+            FaultRule(times: 1...10, point: .queued, action: .reply(FaultReply(status: 503))), at: sockets.now)
+        #expect(isArmed == 0 && sockets.box.link.untrackedConnectionCount == 1)
+        // A piece of a request body that looks like a request.
+        exchange(&sockets, id)
+        #expect(sockets.socket(.server, id).received == Self.request)
+        #expect(sockets.socket(.client, id).received == Self.response)
+        #expect(sockets.box.link.faultRules.first?.matched == 0)
+        let fresh = sockets.openEstablished(ConnectionSeed(number: 1, seed: 1), openedAt: .start, isMidStream: false)
+        sockets.send(Self.request, from: .client, fresh)
+        sockets.runToQuiet()
+        #expect(sockets.socket(.server, fresh).received.isEmpty)
+        #expect(sockets.box.link.faultRules.first?.fired == 1)
     }
 
     @Test func faultsAreInjectedWithoutObservation() {

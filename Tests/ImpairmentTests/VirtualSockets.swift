@@ -76,8 +76,11 @@ struct VirtualSockets {
     }
 
     /// Opens a connection that comes from the fast path; its upstream is connected.
-    mutating func openEstablished(_ seed: ConnectionSeed, openedAt: Instant) -> FlowID {
-        let id = box.link.open(at: now, seed: seed, isEstablished: true, openedAt: openedAt)
+    mutating func openEstablished(
+        _ seed: ConnectionSeed, openedAt: Instant, isMidStream: Bool = true
+    ) -> FlowID {
+        let id = box.link.open(
+            at: now, seed: seed, isEstablished: true, openedAt: openedAt, isMidStream: isMidStream)
         sockets[id] = PerDirection(up: Socket(), down: Socket())
         execute()
         report(.connected, id)

@@ -74,6 +74,24 @@ def test_throughput_is_that_of_the_link(network, method, size, kbits):
     assert payload <= seconds < 1.5 * payload + 0.15, network.conditions
 
 
+@marked("3g")
+def test_a_fault_applies_to_the_next_request_of_an_open_connection(network):
+    connection = http.client.HTTPConnection(network.host, network.port, timeout=20)
+
+    def status():
+        connection.request("GET", "/")
+        response = connection.getresponse()
+        response.read()
+        return response.status
+
+    assert status() == 200
+    with network.fault("GET * queued reply 503"):
+        assert status() == 503
+        assert status() == 200
+    assert network.status["connections_accepted"] == 1
+    connection.close()
+
+
 @marked(timeline="0s: wifi, 400ms: 3g")
 def test_a_timeline_changes_the_conditions(network):
     start = time.monotonic()

@@ -17,6 +17,7 @@ struct ProxyFeed {
     /// An open connection, or one that has closed since the last flush.
     private struct Connection {
         var event: ConnectionEvent
+        /// The number of exchanges, as far as known.
         var exchanges = 0
         var notHTTP: String?
         /// The time of the last change.
@@ -217,7 +218,7 @@ struct ProxyFeed {
         }
         let time = unix(event.end?.time ?? event.opened)
         if event.end == nil {
-            connections[event.number] = Connection(event: event, changed: time)
+            connections[event.number] = Connection(event: event, exchanges: event.isEarlier ? 1 : 0, changed: time)
         } else {
             connections[event.number, default: Connection(event: event, changed: time)].event = event
             connections[event.number]?.changed = time
