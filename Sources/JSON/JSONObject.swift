@@ -73,8 +73,9 @@ public struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral, Se
     /// Returns the first matching names in byte order, at most `limit`, in one pass without sorting all of them.
     public func firstNames(_ limit: Int, where isIncluded: (String) -> Bool) -> [String] {
         var first: [ByteKey] = []
+        guard limit > 0 else { return [] }
         for member in members where first.count < limit || member.key < first[first.count - 1] {
-            guard limit > 0, isIncluded(member.key.text) else { continue }
+            guard isIncluded(member.key.text) else { continue }
             first.insert(member.key, at: first.firstIndex { member.key < $0 } ?? first.count)
             if first.count > limit { first.removeLast() }
         }

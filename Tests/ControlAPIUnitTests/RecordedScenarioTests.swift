@@ -43,7 +43,8 @@ import Testing
                 proxy.faults.append(StoredFault(rule, number: index, names: proxy.faults.map(\.name)))
                 let body = String(decoding: reply.body, as: UTF8.self)
                 let values = [body] + reply.fields.map(\.value)
-                // The parser cannot return these; the recording names the fault in a comment.
+                // The scenario cannot contain these; the recording names the fault in a comment.
+                if reply.fields.contains(where: { $0.value.utf8.contains { $0 < 0x20 || $0 == 0x7F } }) { continue }
                 if values.contains(where: { $0.unicodeScalars.contains("\0") || $0.unicodeScalars.first == "\u{FEFF}" })
                 {
                     continue

@@ -91,6 +91,9 @@ struct RecordedScenario {
                 location: Self.location))
     }
 
+    /// Returns whether a text has control characters, which field values of scenarios do not have; HTTP allows tabs.
+    private static func hasControlCharacters(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+
     /// Returns an action; `nil` if scenarios do not have it.
     private static func action(_ action: FaultAction) -> Scenario.Fault.Action? {
         switch action {
@@ -103,7 +106,7 @@ struct RecordedScenario {
             let names = reply.fields.map { ByteKey($0.name.lowercased()) }
             guard let body = String(validating: reply.body, as: UTF8.self), ScenarioWriter.canWrite(body),
                 names.allSatisfy({ $0.text.utf8.count <= headerNameBytesMax }), Set(names).count == names.count,
-                reply.fields.allSatisfy({ ScenarioWriter.canWrite($0.value) })
+                reply.fields.allSatisfy({ ScenarioWriter.canWrite($0.value) && !hasControlCharacters($0.value) })
             else { return nil }
             let headers = reply.fields.map { Scenario.Argument(name: $0.name, value: $0.value) }
             return .reply(.init(status: reply.status, headers: headers, body: body))
