@@ -206,8 +206,8 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "Impairment", "JSON", "HTTPServing", "ProxyServer",
-                "ConfigFiles", httpTypes, nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "ScenarioModel", "HTTPWire", "Impairment", "JSON", "HTTPServing",
+                "ProxyServer", "ConfigFiles", httpTypes, nioCore, nioPosix, logging,
             ],
             exclude: ["openapi.json"],
             swiftSettings: settings

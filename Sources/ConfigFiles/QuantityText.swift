@@ -1,10 +1,10 @@
-internal import Determinism
+public import Determinism
 internal import LinkModel
 
 /// Texts of quantities, which ``Quantity`` reads back as the same values.
-enum QuantityText {
+public enum QuantityText {
     /// Returns a time of a timeline, such as `3m20s`, `14m31.204s` or `250ms`; exact to the nanosecond.
-    static func time(_ time: Nanoseconds) -> String {
+    public static func time(_ time: Nanoseconds) -> String {
         let (hours, minutes, rest) = split(time)
         var text = hours > 0 ? "\(hours)h" : ""
         if minutes > 0 { text += "\(minutes)m" }

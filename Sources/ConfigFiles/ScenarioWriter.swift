@@ -20,7 +20,7 @@ public enum ScenarioWriter {
 
     /// Returns the text of a file.
     ///
-    /// - Parameter comments: Lines at the beginning of the file, without `#`.
+    /// - Parameter comments: Lines at the beginning of the file, without `#`. Line breaks in them are escaped.
     public static func text(_ scenario: Scenario, comments: [String] = []) throws(UnsupportedError) -> String {
         let document = try tree(scenario)
         if let text = document.unreadableText {
@@ -28,8 +28,14 @@ public enum ScenarioWriter {
             throw UnsupportedError(description: "the parser of YAML changes the text '\(shown)'")
         }
         let lines = document.document(separated: separated)
-        return (comments.map { $0.isEmpty ? "#" : "# \($0)" } + lines).joined(separator: "\n") + "\n"
+        return (comments.map(YAMLTree.comment) + lines).joined(separator: "\n") + "\n"
     }
+
+    /// Returns whether a file can contain a text: a parser reads it back as it was.
+    public static func canWrite(_ text: String) -> Bool { YAMLTree.text(text).unreadableText == nil }
+
+    /// Returns whether a parser reads a text without quotes as the same text, and not as a truth value or as null.
+    public static func isPlain(_ text: String) -> Bool { YAMLTree.isPlain(text) }
 
     // MARK: Entries
 

@@ -29,11 +29,13 @@ indirect enum YAMLTree {
         return lines
     }
 
-    /// A text that the parser does not read as it is written: one with U+0000, or with U+FEFF at the beginning.
+    /// A text that the reader does not read as it is written: one with U+0000, with U+FEFF at the beginning, or with more
+    /// combining marks in a row than it allows.
     var unreadableText: String? {
         switch self {
         case .text(let text), .paragraph(let text):
-            text.unicodeScalars.first == "\u{FEFF}" || text.unicodeScalars.contains("\u{0}") ? text : nil
+            text.unicodeScalars.first == "\u{FEFF}" || text.unicodeScalars.contains("\u{0}")
+                || CombiningMarkRun.location(in: text) != nil ? text : nil
         case .word: nil
         case .list(let items, _): items.lazy.compactMap(\.unreadableText).first
         case .mapping(let entries, _):
@@ -106,7 +108,7 @@ indirect enum YAMLTree {
 
     /// Whether a text means itself without quotes, within braces too: letters first, then letters, digits and some
     /// signs, and single spaces.
-    private static func isPlain(_ text: String) -> Bool {
+    static func isPlain(_ text: String) -> Bool {
         guard let first = text.unicodeScalars.first, first.properties.isAlphabetic, text.last != " ",
             text.utf8.count <= 200, !reserved.contains(text.lowercased())
         else { return false }
@@ -129,16 +131,30 @@ indirect enum YAMLTree {
             switch scalar {
             case "\"": out += "\\\""
             case "\\": out += "\\\\"
-            case "\n": out += "\\n"
-            case "\t": out += "\\t"
-            case "\r": out += "\\r"
-            case _ where !isPrintable(scalar):
-                let digits = String(scalar.value, radix: 16)
-                let width = scalar.value < 0x100 ? 2 : 4
-                out += (width == 2 ? "\\x" : "\\u") + String(repeating: "0", count: width - digits.utf8.count) + digits
-            default: out.unicodeScalars.append(scalar)
+            default: append(scalar, to: &out)
             }
         }
         return out + "\""
+    }
+
+    /// Returns the line of a comment. Line breaks, which would end the comment, and characters that YAML does not allow
+    /// are escaped.
+    static func comment(_ text: String) -> String {
+        var out = text.isEmpty ? "#" : "# "
+        for scalar in text.unicodeScalars { append(scalar, to: &out) }
+        return out
+    }
+
+    private static func append(_ scalar: Unicode.Scalar, to out: inout String) {
+        switch scalar {
+        case "\n": out += "\\n"
+        case "\t": out += "\\t"
+        case "\r": out += "\\r"
+        case _ where !isPrintable(scalar):
+            let digits = String(scalar.value, radix: 16)
+            let width = scalar.value < 0x100 ? 2 : 4
+            out += (width == 2 ? "\\x" : "\\u") + String(repeating: "0", count: width - digits.utf8.count) + digits
+        default: out.unicodeScalars.append(scalar)
+        }
     }
 }

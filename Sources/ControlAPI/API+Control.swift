@@ -19,10 +19,11 @@ extension API {
             return .noContent
         case .post:
             _ = try await registry.proxy(named: name)
-            let fields = try JSONFields(body: body)
-            let fault = try await registry.addFault(fields, to: name)
+            var (definition, warnings) = try await decoded(body) { (fields) throws(APIError) in
+                (try StoredFault.Definition(fields), RequestWarnings.ofFault(fields))
+            }
+            let fault = try await registry.addFault(definition, to: name)
             let status = await (try registry.proxy(named: name)).running?.status()
-            var warnings = RequestWarnings.ofFault(fields)
             if let count = status?.connectionsWithoutFaults, count > 0 {
                 warnings.append(
                     "the fault does not apply to \(count) open connection\(count == 1 ? "" : "s"): not HTTP, "
@@ -32,12 +33,8 @@ extension API {
         default:
             let proxy = try await registry.proxy(named: name)
             let status = await proxy.running?.status()
-            let faults = proxy.faults.map { $0.json(Self.status(of: $0, status)) }
-            return .json(
-                JSONText.object([
-                    ("faults", JSONText.array(faults)),
-                    ("connections_without_faults", "\(status?.connectionsWithoutFaults ?? 0)"),
-                ]))
+            return try await .json(
+                work.run(bytes: Self.faultBytes * proxy.faults.count) { Self.faults(of: proxy, status) })
         }
     }
 
@@ -51,6 +48,19 @@ extension API {
         let fault = try await registry.fault(named: faultName, of: name)
         let status = await (try registry.proxy(named: name)).running?.status()
         return .json(fault.json(Self.status(of: fault, status)))
+    }
+
+    /// An estimate of the number of bytes of a fault in a list.
+    private static let faultBytes = 150
+
+    private static func faults(of proxy: ManagedProxy, _ status: ProxyStatus?) -> String {
+        let rules = Dictionary(
+            (status?.faultRules ?? []).map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+        let faults = proxy.faults.map { fault in fault.json(fault.number.flatMap { rules[$0] }) }
+        return JSONText.object([
+            ("faults", JSONText.array(faults)),
+            ("connections_without_faults", "\(status?.connectionsWithoutFaults ?? 0)"),
+        ])
     }
 
     private static func status(of fault: StoredFault, _ status: ProxyStatus?) -> FaultRuleStatus? {
@@ -70,10 +80,11 @@ extension API {
             _ = try await registry.proxy(named: name)
             var outage = PerDirection(up: true, down: true)
             if !body.isEmpty {
-                let fields = try JSONFields(body: body)
-                let (up, down) = (try fields.bool("up"), try fields.bool("down"))
+                let (up, down, unknown) = try await decoded(body) { (fields) throws(APIError) in
+                    (try fields.bool("up"), try fields.bool("down"), RequestWarnings.ofOutage(fields))
+                }
                 if up != nil || down != nil { outage = PerDirection(up: up ?? false, down: down ?? false) }
-                warnings = RequestWarnings.ofOutage(fields)
+                warnings = unknown
             }
             try await registry.setOutage(outage, of: name)
         }
@@ -94,12 +105,12 @@ extension API {
         var warnings: [String] = []
         if method == .patch {
             _ = try await registry.proxy(named: name)
-            let fields = try JSONFields(body: body)
-            let paused = try fields.bool("paused")
-            let position = try Self.position(fields)
+            let (paused, position, unknown) = try await decoded(body) { (fields) throws(APIError) in
+                (try fields.bool("paused"), try Self.position(fields), RequestWarnings.ofTimeline(fields))
+            }
             if paused == nil && position == nil { throw .missingField("paused or position_ms") }
             try await registry.setTimeline(paused: paused, position: position, of: name)
-            warnings = RequestWarnings.ofTimeline(fields)
+            warnings = unknown
         }
         let proxy = try await registry.proxy(named: name)
         guard case .timeline = proxy.link else {

@@ -1,9 +1,12 @@
 internal import HTTPTypes
 internal import JSON
+internal import ProxyServer
 
 /// The stream of events.
 extension API {
     func events(_ request: HTTPRequest, query: String) throws(APIError) -> Response {
+        // A reader holds a slot, and takes the proxies off the fast path.
+        if let rejection = RequestGuard.rejectionOfForeignPage(request) { throw rejection }
         var filter: ByteKey?
         var position = request.headerFields[Self.lastEventID]
         for part in query.split(separator: "&") {
@@ -37,14 +40,15 @@ extension API {
     /// Starts or ends the recording, or returns it.
     func respondToRecording(_ method: HTTPRequest.Method, _ body: [UInt8]) async throws(APIError) -> Response {
         if method == .post {
-            switch try JSONFields(body: body).text("state") {
+            switch try await decoded(body, { (fields) throws(APIError) in try fields.text("state") }) {
             case "on": try await registry.startRecording()
             case "off": try await registry.endRecording()
             case nil: throw .missingField("state")
             default: throw .badBody("state must be on or off")
             }
         }
-        return .json(try await registry.recordingJSON())
+        guard let recording = await registry.recording else { throw ProxyRegistry.noRecording }
+        return try await .json(work.run(bytes: recording.yamlBytes) { recording.json(at: ProcessClock.now) })
     }
 
     private static let lastEventID = HTTPField.Name("Last-Event-ID")!

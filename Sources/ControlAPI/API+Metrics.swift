@@ -11,26 +11,42 @@ internal import ProxyServer
 #endif
 
 extension API {
-    func metricsResponse(_ selection: MetricsSelection, _ request: HTTPRequest) async -> Response {
+    func metricsResponse(_ selection: MetricsSelection, _ request: HTTPRequest) async throws(APIError) -> Response {
         let isOpenMetrics = request.headerFields[.accept]?.contains("application/openmetrics-text") == true
-        var metrics = MetricsText(isOpenMetrics: isOpenMetrics)
-        if selection.proxies { await addProxies(to: &metrics) }
-        if selection.process { addProcess(to: &metrics) }
-        metrics.finish()
+        let rows = selection.proxies ? await metricsRows : []
+        let version = version
+        let text = try await work.run(bytes: Self.metricsBytes * rows.count) {
+            var metrics = MetricsText(isOpenMetrics: isOpenMetrics)
+            if selection.proxies { Self.addProxies(rows, to: &metrics) }
+            if selection.process { Self.addProcess(version, to: &metrics) }
+            metrics.finish()
+            return metrics.text
+        }
         let type =
             isOpenMetrics
             ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; version=0.0.4; charset=utf-8"
-        return Response(status: .ok, type: type, body: metrics.text)
+        return Response(status: .ok, type: type, body: text)
     }
 
-    private func addProxies(to metrics: inout MetricsText) async {
-        var rows: [(proxy: ManagedProxy, traffic: TrafficCounters, status: ProxyStatus?)] = []
-        for proxy in await registry.all {
-            let status = await proxy.running?.status()
-            var traffic = proxy.earlierTraffic
-            if let status { traffic += TrafficCounters(status) }
-            rows.append((proxy, traffic, status))
+    private typealias MetricsRow = (proxy: ManagedProxy, traffic: TrafficCounters, status: ProxyStatus?)
+
+    /// An estimate of the number of bytes of the metrics of a proxy.
+    private static let metricsBytes = 1500
+
+    private var metricsRows: [MetricsRow] {
+        get async {
+            var rows: [MetricsRow] = []
+            for proxy in await registry.all {
+                let status = await proxy.running?.status()
+                var traffic = proxy.earlierTraffic
+                if let status { traffic += TrafficCounters(status) }
+                rows.append((proxy, traffic, status))
+            }
+            return rows
         }
+    }
+
+    private static func addProxies(_ rows: [MetricsRow], to metrics: inout MetricsText) {
         func labels(_ proxy: ManagedProxy, _ direction: Direction?) -> [(String, String)] {
             let stream = direction.map { [("direction", $0 == .up ? "upstream" : "downstream")] } ?? []
             return stream + [("listener", proxy.listen), ("proxy", proxy.name), ("upstream", proxy.upstream)]
@@ -83,10 +99,10 @@ extension API {
         }
     }
 
-    private func addProcess(to metrics: inout MetricsText) {
+    private static func addProcess(_ version: String, to metrics: inout MetricsText) {
         metrics.add(
             "slowlane_build_info", "gauge", help: "The version of this build.",
-            [([("toxiproxy", Self.toxiproxyVersion), ("version", version)], "1")])
+            [([("toxiproxy", toxiproxyVersion), ("version", version)], "1")])
         var usage = rusage()
         #if canImport(Glibc)
             getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)

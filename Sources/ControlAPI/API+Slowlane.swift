@@ -23,7 +23,7 @@ extension API {
                     ("version", JSONText.string(version)), ("toxiproxy", JSONText.string(Self.toxiproxyVersion)),
                 ]))
         case .openAPI: return .json(Self.openAPI)
-        case .metrics: return await metricsResponse(MetricsSelection(proxies: true, process: true), request)
+        case .metrics: return try await metricsResponse(MetricsSelection(proxies: true, process: true), request)
         case .profiles: return .json(Self.profiles)
         case .proxy: return .json(try await describe(name))
         case .link: return try await respondToLink(of: name, method, body)
@@ -70,10 +70,12 @@ extension API {
         case .delete: try await registry.setLink(.passThrough, of: name)
         case .put:
             _ = try await registry.proxy(named: name)
-            let fields = try JSONFields(body: body)
-            let resetAfter = try Self.resetAfter(fields)
-            try await registry.setLink(try LinkSetting(fields), of: name, resetAfter: resetAfter)
-            warnings = RequestWarnings.ofLink(fields)
+            let (link, resetAfter, unknown) = try await decoded(body) { (fields) throws(APIError) in
+                let resetAfter = try Self.resetAfter(fields)
+                return (try LinkSetting(fields), resetAfter, RequestWarnings.ofLink(fields))
+            }
+            try await registry.setLink(link, of: name, resetAfter: resetAfter)
+            warnings = unknown
         default: return .methodNotAllowed
         }
         let proxy = try await registry.proxy(named: name)
@@ -99,10 +101,12 @@ extension API {
         case .get: break
         case .put:
             _ = try await registry.proxy(named: name)
-            let fields = try JSONFields(body: body)
-            guard let seed = try fields.seed() else { throw .missingField("seed") }
+            let (seed, unknown) = try await decoded(body) { (fields) throws(APIError) in
+                (try fields.seed(), RequestWarnings.ofSeed(fields))
+            }
+            guard let seed else { throw .missingField("seed") }
             try await registry.setSeed(seed, of: name)
-            warnings = RequestWarnings.ofSeed(fields)
+            warnings = unknown
         default: return .methodNotAllowed
         }
         let seed = try await registry.proxy(named: name).seed
@@ -138,16 +142,21 @@ extension API {
 
     private func connections(of name: String) async throws(APIError) -> String {
         let connections = await (try registry.proxy(named: name)).running?.connections() ?? []
-        return JSONText.array(
-            connections.map { connection in
-                JSONText.object([
-                    ("number", "\(connection.number)"), ("client", JSONText.string(connection.client?.description)),
-                    ("age_ms", JSONText.number(connection.age.inMilliseconds)),
-                    ("received_bytes", Self.perDirection(connection.bytesRead)),
-                    ("held_bytes", Self.perDirection(connection.bytesHeld)),
-                ])
-            })
+        return try await work.run(bytes: Self.connectionBytes * connections.count) {
+            JSONText.array(
+                connections.map { connection in
+                    JSONText.object([
+                        ("number", "\(connection.number)"), ("client", JSONText.string(connection.client?.description)),
+                        ("age_ms", JSONText.number(connection.age.inMilliseconds)),
+                        ("received_bytes", Self.perDirection(connection.bytesRead)),
+                        ("held_bytes", Self.perDirection(connection.bytesHeld)),
+                    ])
+                })
+        }
     }
+
+    /// An estimate of the number of bytes of a connection in a list.
+    private static let connectionBytes = 150
 
     private func closeConnection(_ number: String, of name: String, query: String) async throws(APIError) {
         let proxy = try await registry.proxy(named: name)

@@ -21,13 +21,15 @@ extension API {
                 body: "{\"version\": \"\(Self.toxiproxyVersion)\"}\n")
         case ("metrics", 1):
             guard let metrics else { return .text("404 page not found\n", .notFound) }
-            return await metricsResponse(metrics, request)
-        case ("populate", 1): return await populate(body)
+            return try await metricsResponse(metrics, request)
+        case ("populate", 1): return try await populate(body)
         case ("reset", 1):
             try await registry.reset()
             return .noContent
         case ("proxies", 1) where isGet:
-            return .json(JSONText.object(await registry.all.map { ($0.name, $0.json) }))
+            let proxies = await registry.all
+            return try await .json(
+                work.run(bytes: Self.bytes(proxies)) { JSONText.object(proxies.map { ($0.name, $0.json) }) })
         case ("proxies", 1): return try await create(body)
         case ("proxies", 2) where isGet: return .json(try await registry.proxy(named: parts[1]).json)
         case ("proxies", 2) where request.method == .delete:
@@ -38,8 +40,8 @@ extension API {
             return .json(JSONText.array(try await registry.proxy(named: parts[1]).orderedToxics.map(\.json)))
         case (_, 3):
             _ = try await registry.proxy(named: parts[1])
-            let fields = try JSONFields(body: body)
-            return await Self.withWarnings(RequestWarnings.ofToxic(fields)) { () async throws(APIError) in
+            let (fields, warnings) = try await decoded(body) { ($0, RequestWarnings.ofToxic($0)) }
+            return await Self.withWarnings(warnings) { () async throws(APIError) in
                 .json(try await registry.addToxic(fields, to: parts[1]).json)
             }
         case (_, _) where isGet: return .json(try await registry.toxic(named: parts[3], of: parts[1]).json)
@@ -48,8 +50,8 @@ extension API {
             return .noContent
         default:
             let type = try await registry.toxic(named: parts[3], of: parts[1]).type
-            let fields = try JSONFields(body: body)
-            return await Self.withWarnings(RequestWarnings.ofToxic(fields, type)) { () async throws(APIError) in
+            let (fields, warnings) = try await decoded(body) { ($0, RequestWarnings.ofToxic($0, type)) }
+            return await Self.withWarnings(warnings) { () async throws(APIError) in
                 .json(try await registry.updateToxic(parts[3], fields, of: parts[1]).json)
             }
         }
@@ -71,16 +73,18 @@ extension API {
     }
 
     private func create(_ body: [UInt8]) async throws(APIError) -> Response {
-        let fields = try JSONFields(body: body)
-        return await Self.withWarnings(RequestWarnings.ofProxy(fields)) { () async throws(APIError) in
-            .json(try await registry.create(try ProxyRequest(fields)).json, .created)
+        let (request, warnings) = try await decoded(body) { fields in
+            (Result { () throws(APIError) in try ProxyRequest(fields) }, RequestWarnings.ofProxy(fields))
+        }
+        return await Self.withWarnings(warnings) { () async throws(APIError) in
+            .json(try await registry.create(try request.get()).json, .created)
         }
     }
 
     private func update(_ name: String, _ body: [UInt8]) async throws(APIError) -> Response {
         _ = try await registry.proxy(named: name)
-        let fields = try JSONFields(body: body)
-        return await Self.withWarnings(RequestWarnings.ofProxy(fields)) { () async throws(APIError) in
+        let (fields, warnings) = try await decoded(body) { ($0, RequestWarnings.ofProxy($0)) }
+        return await Self.withWarnings(warnings) { () async throws(APIError) in
             let upstream = try fields.text("upstream")
             if let upstream { try UpstreamText.check(upstream) }
             let proxy = try await registry.update(
@@ -104,16 +108,23 @@ extension API {
         return response
     }
 
-    private func populate(_ body: [UInt8]) async -> Response {
+    private func populate(_ body: [UInt8]) async throws(APIError) -> Response {
+        let configuration = try await work.run(bytes: body.count) {
+            Result { () throws(APIError) in try Self.configuration(body) }
+        }
         var created: [ManagedProxy] = []
         var error: APIError?
+        var warnings: [String] = []
         do {
-            (created, error) = await registry.populate(try Self.proxyRequests(body))
+            let configuration = try configuration.get()
+            warnings = configuration.warnings
+            (created, error) = await registry.populate(try configuration.requests.get())
         } catch let invalid {
             error = invalid
         }
-        let proxies = ("proxies", JSONText.array(created.map(\.json)))
-        let warnings = RequestWarnings.ofProxies(body)
+        let proxies = try await work.run(bytes: Self.bytes(created)) { [created] in
+            ("proxies", JSONText.array(created.map(\.json)))
+        }
         guard let error else { return .json(JSONText.object([proxies]), .created, warnings: warnings) }
         let status = ("status", "\(error.status.code)")
         return .json(
@@ -121,8 +132,15 @@ extension API {
             warnings: warnings)
     }
 
-    /// Reads the entries of a configuration. If one of them is invalid, none takes effect.
-    static func proxyRequests(_ json: [UInt8]) throws(APIError) -> [ProxyRequest] {
+    /// Returns an estimate of the number of bytes of a list of proxies.
+    private static func bytes(_ proxies: [ManagedProxy]) -> Int {
+        proxies.reduce(0) { $0 + 150 * (1 + $1.toxics.count) }
+    }
+
+    /// Reads a configuration: its proxies, and the warnings about it. If one of the entries is invalid, none takes effect.
+    static func configuration(
+        _ json: [UInt8]
+    ) throws(APIError) -> (requests: Result<[ProxyRequest], APIError>, warnings: [String]) {
         guard !json.isEmpty else { throw .badBody("EOF") }
         let entries: [JSONValue]
         switch JSONText.parse(json) {
@@ -131,6 +149,11 @@ extension API {
         case .null?: entries = []
         default: throw .badBody("expected an array of proxies")
         }
+        let requests = Result { () throws(APIError) in try proxyRequests(entries) }
+        return (requests, RequestWarnings.ofProxies(entries))
+    }
+
+    private static func proxyRequests(_ entries: [JSONValue]) throws(APIError) -> [ProxyRequest] {
         var requests: [ProxyRequest] = []
         for (index, entry) in entries.enumerated() {
             do throws(APIError) {

@@ -14,6 +14,7 @@ public final class API: Sendable {
     let metrics: MetricsSelection?
     let version: String
     let dashboard: Dashboard
+    let work: WorkPool
     private let pages: AdditionalPages?
     private let logger: Logger
 
@@ -49,18 +50,20 @@ public final class API: Sendable {
     ) {
         var feedLimits = EventFeed.Limits()
         feedLimits.readersMax = limits.eventReadersMax
-        let feed = EventFeed(version: version, dashboard: dashboard.mode.rawValue, limits: feedLimits)
+        let work = WorkPool()
+        let feed = EventFeed(version: version, dashboard: dashboard.mode.rawValue, limits: feedLimits, work: work)
         self.init(
             ProxyRegistry(seed: seed, limits: limits, on: group, logger: logger, feed: feed), limits: limits,
-            metrics: metrics, version: version, dashboard: dashboard, pages: pages, logger: logger)
+            metrics: metrics, version: version, dashboard: dashboard, pages: pages, work: work, logger: logger)
     }
 
     /// Creates an API of a registry.
     init(
         _ registry: ProxyRegistry, limits: ServerLimits, metrics: MetricsSelection? = nil, version: String,
-        dashboard: Dashboard = Dashboard(), pages: AdditionalPages? = nil,
+        dashboard: Dashboard = Dashboard(), pages: AdditionalPages? = nil, work: WorkPool = WorkPool(),
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) {
+        self.work = work
         self.registry = registry
         self.limits = limits
         self.metrics = metrics
@@ -123,9 +126,10 @@ public final class API: Sendable {
     ///
     /// - Returns: The names of the created proxies, and the error of the first proxy that was not created.
     public func load(_ json: [UInt8]) async -> (names: [String], problem: String?) {
-        for warning in RequestWarnings.ofProxies(json) { logger.warning("configuration: \(warning)") }
         do {
-            let (created, error) = await registry.populate(try Self.proxyRequests(json))
+            let configuration = try Self.configuration(json)
+            for warning in configuration.warnings { logger.warning("configuration: \(warning)") }
+            let (created, error) = await registry.populate(try configuration.requests.get())
             return (created.map(\.name), error?.text)
         } catch {
             return ([], error.text)
@@ -152,6 +156,13 @@ public final class API: Sendable {
 
     /// The header of responses that names the proxies to which conditions apply.
     private static let conditions = HTTPField.Name("Slowlane-Conditions")!
+
+    /// Returns the values in a request body; a large one is read on a thread of ``work``.
+    func decoded<Value: Sendable>(
+        _ body: [UInt8], _ read: @escaping @Sendable (JSONFields) throws(APIError) -> Value
+    ) async throws(APIError) -> Value {
+        try await work.run(bytes: body.count) { () throws(APIError) in try read(try JSONFields(body: body)) }
+    }
 
     private func route(_ request: HTTPRequest, _ body: [UInt8]) async throws(APIError) -> Response {
         let (path, query) = Self.split(request.path ?? "/")

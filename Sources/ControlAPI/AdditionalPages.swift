@@ -37,7 +37,12 @@ public struct AdditionalPages: Sendable {
         let path = parts.joined(separator: "/")
         let found: Content?
         switch request.method {
-        case .get, .head: found = await content(path, query)
+        case .get, .head:
+            found = await content(path, query)
+            // A reader of events holds a connection.
+            if case .events? = found, let rejection = RequestGuard.rejectionOfForeignPage(request) {
+                return .error(rejection)
+            }
         case .post where request.headerFields[Dashboard.marker] != nil: found = await action(path, query, body)
         default: return nil
         }

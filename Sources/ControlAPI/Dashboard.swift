@@ -79,7 +79,8 @@ public struct Dashboard: Hashable, Sendable {
 
     /// The header of the page's own requests.
     static let marker = HTTPField.Name("X-Slowlane-Dashboard")!
-    private static let fetchSite = HTTPField.Name("Sec-Fetch-Site")!
+    /// The header in which a browser says whose page has sent a request.
+    static let fetchSite = HTTPField.Name("Sec-Fetch-Site")!
     private static let referrerPolicy = HTTPField.Name("Referrer-Policy")!
 
     private static let contentSecurityPolicy =

@@ -27,17 +27,32 @@ struct JSONFields {
         return value == .null ? nil : value
     }
 
-    /// Returns the names that match none of `known`, in byte order.
-    func names(except known: [String]) -> [String] {
-        members.keys.filter { key in !known.contains { Self.matches(key, $0) } }
+    /// Returns the names that match none of `known`, in byte order; the first `limit` of them, in one pass without
+    /// sorting.
+    func names(except known: [String], limit: Int = 1) -> [String] {
+        members.firstNames(limit) { key in !known.contains { Self.matches(key, $0) } }
     }
 
-    /// Returns whether a key equals a lowercase name in any letter case. Like Go, it uses Unicode's mapping beyond
-    /// ASCII.
-    private static func matches(_ key: String, _ name: String) -> Bool {
-        // A lowercase letter has at least a third of the bytes of its uppercase form: U+212A (3 bytes) becomes k.
-        key.utf8.count <= 3 * name.utf8.count && key.lowercased().hasSameBytes(as: name)
+    /// Returns whether a key equals a lowercase name of ASCII letters, digits and signs in any letter case. Like Go, it
+    /// uses Unicode's mapping beyond ASCII: the only other character whose lowercase form is ASCII is U+212A, the sign of
+    /// kelvin.
+    static func matches(_ key: String, _ name: String) -> Bool {
+        // Most keys differ in length, and a request may have tens of thousands of them.
+        guard (name.utf8.count...3 * name.utf8.count).contains(key.utf8.count) else { return false }
+        var rest = key.utf8[...]
+        for byte in name.utf8 {
+            if byte == UInt8(ascii: "k"), rest.starts(with: [0xE2, 0x84, 0xAA]) {
+                rest = rest.dropFirst(3)
+                continue
+            }
+            guard let first = rest.popFirst(), first == byte || isUppercase(first) && first | 0x20 == byte else {
+                return false
+            }
+        }
+        return rest.isEmpty
     }
+
+    private static func isUppercase(_ byte: UInt8) -> Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) }
 
     func text(_ name: String, bytesMax: Int = wordBytesMax) throws(APIError) -> String? {
         guard let value = self[name] else { return nil }

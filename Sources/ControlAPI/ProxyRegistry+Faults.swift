@@ -14,13 +14,13 @@ extension ProxyRegistry {
 
     // MARK: Faults
 
-    func addFault(_ fields: JSONFields, to name: String) async throws(APIError) -> StoredFault {
+    func addFault(_ definition: StoredFault.Definition, to name: String) async throws(APIError) -> StoredFault {
         try await withExclusiveAccess(to: name) { () async throws(APIError) -> StoredFault in
             let proxy = try self.proxy(named: name)
             guard proxy.faults.count < limits.faultsMax else {
                 throw APIError(.badRequest, "a proxy has at most \(limits.faultsMax) faults (--max-faults)")
             }
-            var fault = try StoredFault(fields, names: proxy.faults.map(\.name))
+            var fault = try StoredFault(definition, names: proxy.faults.map(\.name))
             let bytes = proxy.faults.reduce(fault.replyBytes) { $0 + $1.replyBytes }
             guard bytes <= Self.replyBytesMax else {
                 throw APIError(

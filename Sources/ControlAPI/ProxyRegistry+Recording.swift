@@ -25,14 +25,6 @@ extension ProxyRegistry {
 
     static let noRecording = APIError(.notFound, "nothing has been recorded; start with {\"state\": \"on\"}")
 
-    /// Returns the recording with its scenario.
-    func recordingJSON() throws(APIError) -> String {
-        guard let recording else { throw Self.noRecording }
-        let now = ProcessClock.now
-        let yaml = JSONText.string(recording.yaml(at: now))
-        return JSONText.object(recording.members(at: now) + [("yaml", yaml)])
-    }
-
     /// Records the state of a proxy after a change.
     func record(_ name: ByteKey, _ status: ProxyStatus?) {
         guard let steps = recording?.steps, let proxy = proxies[name] else { return }
@@ -48,6 +40,11 @@ extension ProxyRegistry {
 }
 
 extension LinkRecording {
+    /// Returns the recording with its scenario.
+    func json(at time: Int64) -> String {
+        JSONText.object(members(at: time) + [("yaml", JSONText.string(yaml(at: time)))])
+    }
+
     /// The members of the event `recording`.
     func members(at time: Int64) -> [(key: String, value: String)] {
         [

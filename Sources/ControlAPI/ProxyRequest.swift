@@ -22,9 +22,13 @@ struct ProxyRequest {
         if upstream.isEmpty { throw .missingField("upstream") }
         try UpstreamText.check(upstream)
         var read: [StoredToxic] = []
+        // A body has room for tens of thousands of toxics.
+        var names: Set<ByteKey> = []
         for (index, value) in toxics.enumerated() {
             let fields = try JSONFields(value, "toxic \(index + 1)")
-            read.append(try StoredToxic(fields) { name in read.contains { $0.name.hasSameBytes(as: name) } })
+            let toxic = try StoredToxic(fields) { names.contains(ByteKey($0)) }
+            names.insert(ByteKey(toxic.name))
+            read.append(toxic)
         }
         self.toxics = read
     }

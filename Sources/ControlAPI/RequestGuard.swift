@@ -43,15 +43,29 @@ public struct RequestGuard: Sendable {
                     + "--allow-host \(Self.host(of: authority).prefix(100))")
         }
         let isSafe = [.get, .head, .options].contains(request.method)
-        if !isSafe, let origin = request.headerFields[.origin], origin != "http://\(request.authority ?? "")" {
-            return APIError(.forbidden, "requests from the web page \(origin.prefix(100)) are rejected")
-        }
+        if !isSafe, let rejection = Self.rejectionOfForeignPage(request) { return rejection }
         if let token, needsToken {
             let given = request.headerFields[.authorization]?.split(separator: " ", maxSplits: 1) ?? []
             guard given.count == 2, given[0].lowercased() == "bearer", given[1].matchesSecret(token) else {
                 return APIError(
                     .unauthorized, "send 'Authorization: Bearer TOKEN' with the token that --token gave the server")
             }
+        }
+        return nil
+    }
+
+    /// Returns the error of a request that a web page of another origin has sent; `nil` for other requests.
+    ///
+    /// It applies to requests that change something, and to those that hold a slot: streams of events. Browsers send
+    /// `Origin` with each request that can change something, and with `fetch()` and `EventSource` of other origins;
+    /// `Sec-Fetch-Site` also with the requests of images and scripts. Of its values, `same-origin` is this server's
+    /// page and `none` the user. `same-site` is another origin: a page of the same host on another port.
+    static func rejectionOfForeignPage(_ request: HTTPRequest) -> APIError? {
+        if let origin = request.headerFields[.origin], origin != "http://\(request.authority ?? "")" {
+            return APIError(.forbidden, "requests from the web page \(origin.prefix(100)) are rejected")
+        }
+        if let site = request.headerFields[Dashboard.fetchSite], !["same-origin", "none"].contains(site) {
+            return APIError(.forbidden, "requests from web pages of other origins are rejected")
         }
         return nil
     }

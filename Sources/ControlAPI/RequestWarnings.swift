@@ -63,9 +63,8 @@ enum RequestWarnings {
         limited(unknownFields(of: fields, ["paused", "position_ms"], "the timeline"))
     }
 
-    /// The warnings about the body of `POST /populate` or about a configuration.
-    static func ofProxies(_ json: [UInt8]) -> [String] {
-        guard case .array(let entries)? = JSONText.parse(json) else { return [] }
+    /// The warnings about the entries of the body of `POST /populate` or of a configuration.
+    static func ofProxies(_ entries: [JSONValue]) -> [String] {
         var warnings: [String] = []
         for entry in entries where warnings.count <= countMax {
             guard let fields = try? JSONFields(entry, "a proxy") else { continue }
@@ -82,7 +81,7 @@ enum RequestWarnings {
     private static func unknown(
         _ kind: String, of fields: JSONFields, _ known: [String], _ owner: String
     ) -> [String] {
-        fields.names(except: known).prefix(countMax + 1).map { name in
+        fields.names(except: known, limit: countMax + 1).map { name in
             "unknown \(kind) '\(printable(name))' of \(owner)\(NearestName.hint(name, in: known))"
         }
     }

@@ -17,27 +17,37 @@ struct StoredFault {
     /// The bytes of a reply's body in responses.
     private static let bodyBytesShownMax = 200
 
-    /// Reads a new fault.
+    /// The definition of a new fault in a request.
+    struct Definition: Sendable {
+        /// The name; empty if the proxy chooses one.
+        let name: String
+        let rule: FaultRule
+
+        init(_ fields: JSONFields) throws(APIError) {
+            name = try fields.text("name") ?? ""
+            rule = try StoredFault.rule(of: fields)
+        }
+    }
+
+    /// Creates a fault.
     ///
     /// - Parameter names: The names of the proxy's faults.
-    init(_ fields: JSONFields, names: [String]) throws(APIError) {
-        let name = try fields.text("name") ?? ""
-        func isTaken(_ name: String) -> Bool { names.contains { $0.hasSameBytes(as: name) } }
-        if name.isEmpty {
-            // One of the first numbers is free.
-            self.name = (1...names.count + 1).lazy.map { "fault_\($0)" }.first { !isTaken($0) } ?? "fault"
-        } else {
-            if isTaken(name) { throw APIError(.conflict, "fault already exists") }
-            self.name = name
+    init(_ definition: Definition, names: [String]) throws(APIError) {
+        name = definition.name.isEmpty ? Self.freeName(1, names) : definition.name
+        if names.contains(where: { $0.hasSameBytes(as: definition.name) }) {
+            throw APIError(.conflict, "fault already exists")
         }
+        rule = definition.rule
+    }
+
+    private static func rule(of fields: JSONFields) throws(APIError) -> FaultRule {
         if let text = try fields.text("rule", bytesMax: FaultExpression.bytesMax) {
-            if let other = Self.ruleFields.first(where: { fields[$0] != nil }) {
+            if let other = ruleFields.first(where: { fields[$0] != nil }) {
                 throw .badBody("give either rule or \(other)")
             }
-            rule = try Self.parsed("rule") { () throws(FaultExpression.ParseError) in try FaultExpression.parse(text) }
-        } else {
-            rule = try Self.rule(fields)
+            return try parsed("rule") { () throws(FaultExpression.ParseError) in try FaultExpression.parse(text) }
         }
+        return try rule(fields)
     }
 
     /// Creates the fault of a rule of a running proxy.
@@ -48,8 +58,10 @@ struct StoredFault {
     }
 
     private static func freeName(_ first: Int, _ names: [String]) -> String {
-        (first...first + names.count).lazy.map { "fault_\($0)" }
-            .first { name in !names.contains { $0.hasSameBytes(as: name) } } ?? "fault"
+        let taken = Set(names.map { ByteKey($0) })
+        // One of these numbers is free.
+        return (first...first + names.count).lazy.map { "fault_\($0)" }.first { !taken.contains(ByteKey($0)) }
+            ?? "fault"
     }
 
     /// Runs a parser; its errors become those of a field.

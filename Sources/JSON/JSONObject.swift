@@ -70,6 +70,18 @@ public struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral, Se
         members.filter { isIncluded($0.key.text) }.min { $0.key < $1.key }?.value
     }
 
+    /// Returns the first matching names in byte order, at most `limit`, in one pass without sorting all of them.
+    public func firstNames(_ limit: Int, where isIncluded: (String) -> Bool) -> [String] {
+        var first: [ByteKey] = []
+        guard limit > 0 else { return [] }
+        for member in members where first.count < limit || member.key < first[first.count - 1] {
+            guard isIncluded(member.key.text) else { continue }
+            first.insert(member.key, at: first.firstIndex { member.key < $0 } ?? first.count)
+            if first.count > limit { first.removeLast() }
+        }
+        return first.map(\.text)
+    }
+
     /// Returns an object with the same names and transformed values.
     public func mapValues(_ transform: (JSONValue) -> JSONValue) -> JSONObject {
         var object = self

@@ -23,10 +23,15 @@ public enum JSONText {
     public static func array(_ values: [String]) -> String { "[" + values.joined(separator: ",") + "]" }
 
     /// Returns a quoted string, or `null`.
+    ///
+    /// The line breaks of Unicode are escaped too (U+0085, U+2028, U+2029), because readers of JSON lines may split at
+    /// them.
     public static func string(_ text: String?) -> String {
         guard var text else { return "null" }
         return text.withUTF8 { bytes in
-            func isPlain(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F }
+            func isPlain(_ byte: UInt8) -> Bool {
+                byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F && byte != 0xC2 && byte != 0xE2
+            }
             var special = 0
             for byte in bytes where !isPlain(byte) { special += 1 }
             if special == 0 {
@@ -44,8 +49,20 @@ public enum JSONText {
                     out[count] = byte
                     count += 1
                 }
+                func put(_ digits: StaticString) {
+                    digits.withUTF8Buffer { for byte in $0 { put(byte) } }
+                }
                 put(0x22)
-                for byte in bytes {
+                var index = 0
+                while index < bytes.count {
+                    let byte = bytes[index]
+                    index += 1
+                    if byte == 0xC2 || byte == 0xE2 {
+                        let (text, length) = lineBreak(bytes[(index - 1)...])
+                        if let text { put(text) } else { put(byte) }
+                        index += length - 1
+                        continue
+                    }
                     if isPlain(byte) {
                         put(byte)
                         continue
@@ -66,6 +83,15 @@ public enum JSONText {
                 return count
             }
         }
+    }
+
+    /// Returns the escape sequence and the number of bytes of a line break of Unicode at the beginning of `bytes`; `nil`
+    /// and 1 if there is none.
+    private static func lineBreak(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> (text: StaticString?, length: Int) {
+        if bytes.starts(with: [0xC2, 0x85]) { return ("\\u0085", 2) }
+        if bytes.starts(with: [0xE2, 0x80, 0xA8]) { return ("\\u2028", 3) }
+        if bytes.starts(with: [0xE2, 0x80, 0xA9]) { return ("\\u2029", 3) }
+        return (nil, 1)
     }
 
     private static func hexadecimal(_ digit: UInt8) -> UInt8 { digit < 10 ? 0x30 + digit : 0x57 + digit }

@@ -443,6 +443,25 @@ import Testing
         #expect(try await closedConnections(seed: 8) != first)
     }
 
+    /// A large body is read on another thread; the next request of the connection waits for its effect.
+    @Test func changesOfOneConnectionTakeEffectInTheirOrder() async throws {
+        try await withServer { (call, _) async throws in
+            _ = try await call.proxy(to: 1)
+            let padding = String(repeating: "x", count: 900_000)
+            func request(_ seed: Int, _ more: String, _ close: String = "") -> String {
+                let body = "{\"seed\":\(seed)\(more)}"
+                return "PUT /slowlane/v1/proxies/p/seed HTTP/1.1\r\nHost: localhost\r\n\(close)"
+                    + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+            }
+            for seed in 1...10 {
+                let last = request(2 * seed + 1, "", "Connection: close\r\n")
+                _ = try await call.raw(request(2 * seed, ",\"padding\":\"\(padding)\"") + last)
+                let read = try await call("GET", "/slowlane/v1/proxies/p/seed")
+                #expect(read.json?.object?["seed"] == .integer(Int64(2 * seed + 1)))
+            }
+        }
+    }
+
     // MARK: Authorization and limits
 
     @Test func requestsAreAuthorized() async throws {

@@ -116,7 +116,7 @@ struct LinkRecordingTests {
         ]
         for (index, rule) in rules.enumerated() {
             let fields = try JSONFields(body: Array(JSONText.object([("rule", JSONText.string(rule))]).utf8))
-            proxy.faults.append(try StoredFault(fields, names: proxy.faults.map(\.name)))
+            proxy.faults.append(try StoredFault(.init(fields), names: proxy.faults.map(\.name)))
             recording.record(proxy, nil, at: Self.base + Int64(index + 1) * 1_000_000_000)
         }
         #expect(recording.steps == rules.count)

@@ -40,6 +40,21 @@ import Testing
         "{\"a\":1", "{\"a\":1,}", "{a:1}", "{1:1}", "{\"\\uD800\":1}", "1 1", "[]]", "'a'", "\u{FEFF}1", "/**/1",
     ]) func invalidJSONIsRejected(text: String) { #expect(Self.parse(text) == nil) }
 
+    /// Readers of JSON lines may split at the line breaks of Unicode, as Python's `splitlines()` does.
+    @Test(arguments: randomSeeds(20)) func noLineBreakOfUnicodeStandsInAString(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        let pieces: [String] = [
+            "\u{2028}", "\u{2029}", "\u{85}", "\u{B}", "\u{C}", "\u{1C}", "\r\n", "\u{A9}", "\u{20AC}", "\u{2027}",
+            "\u{202A}",
+            "a", "\"", "\\", "\u{C2}\u{301}", "😀",
+        ]
+        let text = (0..<40).map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
+        let json = JSONText.string(text)
+        #expect(!json.unicodeScalars.contains { Character($0).isNewline }, "\(json)")
+        #expect(Self.parse(json)?.text?.hasSameBytes(as: text) == true)
+        #expect(JSONText.string("\u{2028}\u{2029}\u{85}€") == #""\u2028\u2029\u0085€""#)
+    }
+
     @Test func invalidUTF8IsRejected() {
         for bytes: [UInt8] in [
             [0x22, 0xFF, 0x22], [0x22, 0xC3, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0xFF], [0x22, 0xC0, 0x80, 0x22],

@@ -99,8 +99,8 @@ enum Layers {
         .init(
             name: "ControlAPI", layer: 2,
             targets: [
-                "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "ConfigFiles", "ProxyServer",
-                "HTTPServing",
+                "Determinism", "LinkModel", "ScenarioModel", "HTTPWire", "JSON", "Impairment", "ConfigFiles",
+                "ProxyServer", "HTTPServing",
             ],
             packages: ["HTTPTypes", "Logging", "NIOCore", "NIOPosix"]),
         .init(

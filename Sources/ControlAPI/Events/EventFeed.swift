@@ -49,16 +49,20 @@ final class EventFeed: Sendable {
     private let started: Int64
     private let state: Mutex<State>
     private let active = Atomic<Bool>(false)
+    private let work: WorkPool
     private let now: @Sendable () -> Int64
 
     /// Creates a feed.
     ///
-    /// - Parameter now: Returns the time in nanoseconds since 1970.
+    /// - Parameters:
+    ///   - work: The threads on which snapshots are written.
+    ///   - now: Returns the time in nanoseconds since 1970.
     init(
-        version: String, dashboard: String, limits: Limits = Limits(),
+        version: String, dashboard: String, limits: Limits = Limits(), work: WorkPool = WorkPool(),
         now: @escaping @Sendable () -> Int64 = { ProcessClock.now }
     ) {
         self.limits = limits
+        self.work = work
         self.now = now
         started = now()
         state = Mutex(
@@ -209,9 +213,17 @@ final class EventFeed: Sendable {
     private func next(_ number: Int) async -> String? {
         while true {
             let time = now()
-            let (part, isOver) = state.withLock { state in takePart(number, &state, at: time) }
-            if let part { return part }
-            if isOver || Task.isCancelled { return nil }
+            switch state.withLock({ state in takePart(number, &state, at: time) }) {
+            case .events(let text): return text
+            case .snapshot(let snapshot, let dropped):
+                // The lock is free meanwhile: a snapshot of many proxies takes long.
+                let text = try? await work.run(bytes: snapshot.bytes) {
+                    EventLog.text(snapshot.id, .hello, snapshot.hello)
+                }
+                return text.map { dropped + $0 }
+            case .end: return nil
+            case nil: if Task.isCancelled { return nil }
+            }
             await withTaskCancellationHandler {
                 await withCheckedContinuation { wait(number, $0) }
             } onCancel: {
@@ -220,12 +232,20 @@ final class EventFeed: Sendable {
         }
     }
 
-    /// Takes the next part of a reader. Returns whether the stream is over.
-    private func takePart(_ number: Int, _ state: inout State, at time: Int64) -> (part: String?, isOver: Bool) {
-        guard let reader = state.readers[number], !state.isClosed, !reader.isCancelled else { return (nil, true) }
-        guard state.isLoaded else { return (nil, false) }
+    /// A part of a stream.
+    private enum Part {
+        case events(String)
+        /// A snapshot, and the event before it.
+        case snapshot(EventFeedModel.Snapshot, dropped: String)
+        case end
+    }
+
+    /// Takes the next part of a reader; `nil` if there is none yet.
+    private func takePart(_ number: Int, _ state: inout State, at time: Int64) -> Part? {
+        guard let reader = state.readers[number], !state.isClosed, !reader.isCancelled else { return .end }
+        guard state.isLoaded else { return nil }
         guard let position = reader.position else {
-            return (snapshot(number, &state, at: time), false)
+            return .snapshot(snapshot(number, &state, at: time), dropped: "")
         }
         let part: String
         switch state.model.log.read(after: position, filter: reader.filter, bytesMax: limits.partBytesMax) {
@@ -235,22 +255,24 @@ final class EventFeed: Sendable {
         case .gap(let missed):
             let isOther = position < state.model.log.firstID || position > state.model.log.lastID
             let dropped = EventFeedModel.dropped(missed, isOther ? "restart" : "reader", at: time)
-            part = EventLog.text(state.model.log.lastID, .dropped, dropped) + snapshot(number, &state, at: time)
+            return .snapshot(
+                snapshot(number, &state, at: time),
+                dropped: EventLog.text(state.model.log.lastID, .dropped, dropped))
         }
         if !part.isEmpty {
             state.readers[number]?.lastPart = time
-            return (part, false)
+            return .events(part)
         }
-        guard time - reader.lastPart >= limits.keepAliveTime else { return (nil, false) }
+        guard time - reader.lastPart >= limits.keepAliveTime else { return nil }
         state.readers[number]?.lastPart = time
-        return (": keep-alive\n\n", false)
+        return .events(": keep-alive\n\n")
     }
 
-    private func snapshot(_ number: Int, _ state: inout State, at time: Int64) -> String {
-        let id = state.model.log.lastID
-        state.readers[number]?.position = id
+    private func snapshot(_ number: Int, _ state: inout State, at time: Int64) -> EventFeedModel.Snapshot {
+        let snapshot = state.model.snapshot(filter: state.readers[number]?.filter, at: time)
+        state.readers[number]?.position = snapshot.id
         state.readers[number]?.lastPart = time
-        return EventLog.text(id, .hello, state.model.hello(filter: state.readers[number]?.filter, at: time))
+        return snapshot
     }
 
     private func wait(_ number: Int, _ continuation: CheckedContinuation<Void, Never>) {

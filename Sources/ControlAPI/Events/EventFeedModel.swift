@@ -63,18 +63,41 @@ struct EventFeedModel {
 
     // MARK: Snapshots
 
-    /// Returns the data of the event `hello`.
-    func hello(filter: ByteKey?, at time: Int64) -> String {
-        let names = proxies.keys.filter { filter == nil || $0 == filter }.sorted()
-        let snapshots = names.compactMap { name in
-            proxies[name]?.snapshot(exchangesMax: exchangesKept, connectionsMax: limits.connectionsShown)
+    /// The state of the proxies at a time, as a value from which the text can be written later.
+    struct Snapshot: Sendable {
+        /// The number of the last event that the snapshot contains.
+        let id: Int64
+        fileprivate let time: Int64
+        fileprivate let filter: ByteKey?
+        fileprivate let proxies: [ByteKey: ProxyFeed]
+        fileprivate let exchangesMax: Int
+        fileprivate let connectionsMax: Int
+        fileprivate let members: [(key: String, value: String)]
+
+        /// An estimate of the number of bytes of ``hello``.
+        var bytes: Int { 500 * (filter == nil ? proxies.count : 1) }
+
+        /// The data of the event `hello`.
+        var hello: String {
+            let names = proxies.keys.filter { filter == nil || $0 == filter }.sorted()
+            let snapshots = names.compactMap { name in
+                proxies[name]?.snapshot(exchangesMax: exchangesMax, connectionsMax: connectionsMax)
+            }
+            return JSONText.object(
+                [("t", EventText.milliseconds(time))] + members + [("proxies", JSONText.array(snapshots))])
         }
-        return JSONText.object([
-            ("t", EventText.milliseconds(time)), ("schema", "\(Self.schema)"),
-            ("version", JSONText.string(version)), ("started", EventText.milliseconds(started)),
-            ("dashboard", JSONText.string(dashboard)), ("recording", recording ?? "null"),
-            ("proxies", JSONText.array(snapshots)),
-        ])
+    }
+
+    /// Returns a snapshot.
+    func snapshot(filter: ByteKey?, at time: Int64) -> Snapshot {
+        Snapshot(
+            id: log.lastID, time: time, filter: filter, proxies: proxies, exchangesMax: exchangesKept,
+            connectionsMax: limits.connectionsShown,
+            members: [
+                ("schema", "\(Self.schema)"), ("version", JSONText.string(version)),
+                ("started", EventText.milliseconds(started)), ("dashboard", JSONText.string(dashboard)),
+                ("recording", recording ?? "null"),
+            ])
     }
 
     /// Returns the data of the event `dropped`.

@@ -34,7 +34,7 @@ struct LinkRecording {
         let proxy: String
         fileprivate(set) var changes: [Change] = []
         fileprivate(set) var faults: [Fault] = []
-        fileprivate var currentFaults: [StoredFault] = []
+        fileprivate var currentFaults: [ByteKey: FaultRule] = [:]
     }
 
     /// The time of the start.
@@ -86,13 +86,14 @@ struct LinkRecording {
             }
             tracks[index].changes.append(change)
         }
+        var currentFaults: [ByteKey: FaultRule] = [:]
         for fault in proxy.faults {
-            let isKnown = tracks[index].currentFaults.contains { known in
-                known.name.hasSameBytes(as: fault.name) && known.rule == fault.rule
-            }
-            if !isKnown { tracks[index].faults.append(Fault(time: offset, name: fault.name, rule: fault.rule)) }
+            let name = ByteKey(fault.name)
+            currentFaults[name] = fault.rule
+            if tracks[index].currentFaults[name] == fault.rule { continue }
+            tracks[index].faults.append(Fault(time: offset, name: fault.name, rule: fault.rule))
         }
-        tracks[index].currentFaults = proxy.faults
+        tracks[index].currentFaults = currentFaults
     }
 
     /// Returns a time as an offset from the start, in whole milliseconds.
@@ -135,8 +136,9 @@ struct LinkRecording {
     private static let rampStep: Int64 = 500_000_000
 
     /// Returns the links of a track up to the end, with their starts; no two start at the same time.
-    static func links(of track: Track, until end: Nanoseconds) -> [(start: Nanoseconds, link: Timeline.NamedConditions)]
-    {
+    static func links(
+        of track: Track, until end: Nanoseconds, linksMax: Int = .max
+    ) -> [(start: Nanoseconds, link: Timeline.NamedConditions)] {
         var links: [(start: Nanoseconds, link: Timeline.NamedConditions)] = []
         func append(_ start: Int64, _ link: Timeline.NamedConditions, _ outage: PerDirection<Bool>) {
             let start = Nanoseconds(start / 1_000_000 * 1_000_000)
@@ -145,7 +147,7 @@ struct LinkRecording {
             if links.last?.link == link { return }
             links.append((start, link))
         }
-        for (index, change) in track.changes.enumerated() {
+        for (index, change) in track.changes.enumerated() where links.count < linksMax {
             let next = index + 1 < track.changes.count ? track.changes[index + 1].start : end
             switch change.setting {
             case .constant(let link): append(change.start.count, link, change.outage)
@@ -157,7 +159,9 @@ struct LinkRecording {
                 append(last, Timeline.NamedConditions(run.name, run.conditions), change.outage)
                 var pending: Int64?
                 var count = 0
-                while let time = run.nextDeadline?.sinceStart.count, time < next.count, count < entriesMax {
+                while let time = run.nextDeadline?.sinceStart.count, time < next.count, count < entriesMax,
+                    links.count < linksMax
+                {
                     if let pending, !run.isRamping || time - pending >= rampStep {
                         append(pending, named(run), change.outage)
                         (last, count) = (pending, count + 1)
@@ -203,18 +207,37 @@ struct LinkRecording {
     func yaml(at time: Int64) -> String? {
         guard !tracks.isEmpty else { return nil }
         let end = min(Self.timeMax, offset(ended ?? time))
-        var text = RecordedScenario(end: end, isComplete: !isFull)
-        var names: [String] = []
+        var devices: [(track: Track, name: String, links: [(start: Nanoseconds, link: Timeline.NamedConditions)])] = []
+        var names: Set<String> = []
+        var room = Self.linksMax
         for track in tracks {
-            let device = Self.deviceName(of: track.proxy, names)
-            names.append(device)
-            guard text.add(track, device: device, Self.links(of: track, until: end)) else { return nil }
+            let name = Self.deviceName(of: track.proxy, names)
+            names.insert(name)
+            // The link at the start is always there: a device without a network is invalid.
+            let links = Self.links(of: track, until: end, linksMax: max(1, room))
+            room -= links.count
+            devices.append((track, name, links))
         }
-        return text.yaml
+        var scenario = RecordedScenario(end: end, isComplete: !isFull && room > 0)
+        for (track, name, links) in devices { scenario.add(track, device: name, links) }
+        return scenario.yaml
+    }
+
+    /// The number of links that are written: timelines can have many more of them than a file can have lines.
+    private static let linksMax = 4000
+
+    /// An estimate of the number of bytes of ``yaml(at:)``.
+    var yamlBytes: Int {
+        tracks.reduce(0) { sum, track in
+            let entries = track.changes.reduce(track.faults.count) { count, change in
+                if case .timeline = change.setting { count + Self.entriesMax } else { count + 1 }
+            }
+            return sum + 200 * entries
+        }
     }
 
     /// Returns a name of letters and digits that begins with a capital letter.
-    private static func deviceName(of proxy: String, _ taken: [String]) -> String {
+    private static func deviceName(of proxy: String, _ taken: Set<String>) -> String {
         let letters = proxy.utf8.filter { byte in
             (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
         }.prefix(30)
@@ -224,6 +247,8 @@ struct LinkRecording {
         } else {
             name = "P" + name
         }
+        // YAML reads 'No' as a truth value.
+        if !ScenarioWriter.isPlain(name) { name = "P" + name }
         if !taken.contains(name) { return name }
         return (2...taken.count + 2).lazy.map { "\(name)x\($0)" }.first { !taken.contains($0) } ?? name
     }
