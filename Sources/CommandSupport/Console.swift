@@ -71,6 +71,11 @@ public final class Console: Sendable {
     /// Prints `error: ...` to standard error.
     public func error(_ message: some CustomStringConvertible) { print("error: \(message)", to: .progress) }
 
+    /// Prints `error: ...` for each line of a text, such as the problems of a file.
+    public func errors(_ text: some CustomStringConvertible) {
+        for line in text.description.split(separator: "\n") { error(line) }
+    }
+
     /// Makes ``print(_:to:onWritten:)`` return without waiting for the reader from now on.
     public func writeAsynchronously() { state.withLock { $0.isAsynchronous = true } }
 
@@ -139,9 +144,7 @@ public final class Console: Sendable {
         }
     }
 
-    /// Writes text; a pipe that its reader has closed is not an error.
     private static func write(_ text: String, to stream: Stream) {
-        let handle = stream.isOutput ? FileHandle.standardOutput : FileHandle.standardError
-        try? handle.write(contentsOf: Data(text.utf8))
+        (stream.isOutput ? StandardStream.output : .errors).write(text)
     }
 }

@@ -12,9 +12,11 @@ public struct ForegroundDashboard: Sendable {
 
     /// Starts the API without proxies. Throws an ``ControlAPI/APIServer/StartError``.
     ///
-    /// - Parameter port: The port; 0 picks a free one.
+    /// - Parameters:
+    ///   - port: The port; 0 picks a free one.
+    ///   - portOption: The command's option for the port, for error messages.
     public static func start(
-        port: Int, seed: UInt64, _ dashboard: Dashboard, pages: AdditionalPages? = nil
+        port: Int, portOption: String, seed: UInt64, _ dashboard: Dashboard, pages: AdditionalPages? = nil
     ) async throws -> ForegroundDashboard {
         var limits = ServerLimits()
         limits.proxiesMax = 1
@@ -22,7 +24,7 @@ public struct ForegroundDashboard: Sendable {
             seed: seed, limits: limits, version: SlowlaneVersion.current, dashboard: dashboard, pages: pages,
             on: MultiThreadedEventLoopGroup.singleton)
         let server = try await APIServer.start(
-            api, host: "127.0.0.1", port: port,
+            api, host: "127.0.0.1", port: port, hostOption: portOption, portOption: portOption,
             requestGuard: RequestGuard(boundTo: "127.0.0.1", token: nil, allowedHosts: []))
         return ForegroundDashboard(api: api, server: server)
     }

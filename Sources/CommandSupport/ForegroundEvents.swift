@@ -9,13 +9,15 @@ public final class ForegroundEvents: Sendable {
     /// An event.
     public enum Event: Sendable {
         /// A line of standard input.
-        case command(String)
+        case line(InputLine)
         /// SIGINT or SIGTERM.
         case signal
         /// The end of standard input.
         case inputEnded
         /// The end of the parent process.
         case parentExited
+        /// The failure of standard output, or the end of its reader.
+        case outputFailed
     }
 
     /// The maximum number of lines without a written reply.
@@ -32,8 +34,12 @@ public final class ForegroundEvents: Sendable {
     let parent = ParentMonitor.parent
 
     /// Catches SIGINT and SIGTERM from now on, for the lifetime of the process.
-    public init() {
+    ///
+    /// - Parameter endsWithOutput: Whether the failure of standard output is an event: for commands that do nothing but
+    ///   print.
+    public init(endsWithOutput: Bool = false) {
         (stream, continuation) = AsyncStream.makeStream(of: Event.self)
+        if endsWithOutput { StandardStream.onOutputFailure { [continuation] in continuation.yield(.outputFailed) } }
         Signals.on([Signals.interrupt, Signals.terminate]) { [self] in receiveSignal() }
     }
 
@@ -43,9 +49,9 @@ public final class ForegroundEvents: Sendable {
     }
 
     /// Adds a line of standard input. Blocks while the replies to 16 lines are unwritten.
-    func receive(command: String) {
+    func receive(_ line: InputLine) {
         replySlots.wait()
-        continuation.yield(.command(command))
+        continuation.yield(.line(line))
     }
 
     /// Adds an event after the lines before it.

@@ -161,8 +161,7 @@ public struct ForegroundServer {
                 requestGuard: RequestGuard(
                     boundTo: address.host, token: token, allowedHosts: allowedHosts + anyHost), logger: logger)
         } catch {
-            let problem = "\(error); stop the other server, or choose another --port"
-            if isToxiproxy { logger.error("\(problem)") } else { console.error(problem) }
+            if isToxiproxy { logger.error("\(error)") } else { console.error("\(error)") }
             await api.close()
             console.flush()
             throw .unavailable

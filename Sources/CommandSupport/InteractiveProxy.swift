@@ -47,6 +47,13 @@ public struct InteractiveProxy {
         "fault RULE", "fault remove N|all", "faults", "reset", "clear", "status", "quit", "help",
     ]
 
+    /// The names of the commands, each once.
+    static var commandNames: [String] {
+        var names: [String] = []
+        for name in commands.map({ String($0.prefix { $0 != " " }) }) where !names.contains(name) { names.append(name) }
+        return names
+    }
+
     /// Wraps a running proxy.
     ///
     /// - Parameters:
@@ -92,7 +99,7 @@ public struct InteractiveProxy {
         let (events, endsWithInput) = (events, stops.contains(.inputEnd))
         if stops.contains(.parentExit) { ParentMonitor.start(events.parent) { events.receive(.parentExited) } }
         let restore = InputReader.start(
-            console, onLine: { events.receive(command: $0) },
+            console, onLine: { events.receive($0) },
             onEnd: { if endsWithInput { events.receive(.inputEnded) } })
         defer { restore?() }
         events.setTerminalRestorer(restore)
@@ -109,11 +116,11 @@ public struct InteractiveProxy {
         }
         defer { reporting.cancel() }
 
-        while case .command(let line) = await events.next() {
+        while case .line(let line) = await events.next() {
             let reply = await reply(to: line)
             reporter.conditionsName = conditionsName
             // A stalled reader of the output delays further commands, but not the proxy.
-            console.print(reply ?? "ok quit") { [events] in events.replyWritten() }
+            console.print(TextTable.singleLine(reply ?? "ok quit")) { [events] in events.replyWritten() }
             if reply == nil { break }
         }
         reporting.cancel()
@@ -127,9 +134,17 @@ public struct InteractiveProxy {
         console.flush()
     }
 
+    private mutating func reply(to line: InputLine) async -> String? {
+        switch line {
+        case .command(let command): await reply(to: command)
+        case .invalid(let reason): "error \(reason)"
+        }
+    }
+
     /// Executes a command and returns its reply; `nil` for `quit`.
     mutating func reply(to line: String) async -> String? {
-        let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+        let words = line.split(maxSplits: 1, whereSeparator: \.isWhitespace).map(String.init)
+        guard !words.isEmpty else { return "error the line has no command" }
         let argument = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : nil
         switch (words[0].lowercased(), argument) {
         case ("profile", let name?):
@@ -186,7 +201,7 @@ public struct InteractiveProxy {
         case ("quit", nil), ("exit", nil): return nil
         case ("help", nil): return "ok commands: \(Self.commands.joined(separator: ", "))"
         default:
-            let known = Self.commands.map { String($0.prefix { $0 != " " }) }
+            let known = Self.commandNames
             let nearest = NearestName.of(words[0], in: known, limit: 1).first.map { "; did you mean '\($0)'?" } ?? ""
             return "error unknown command '\(line.prefix(60))'\(nearest) (\(known.joined(separator: ", ")))"
         }

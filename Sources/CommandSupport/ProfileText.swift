@@ -5,33 +5,52 @@ internal import LinkModel
 /// The text of profiles and timelines.
 public enum ProfileText {
     /// Returns the tables of the built-in profiles and timelines.
-    public static func catalogue() -> [String] {
-        var profiles = [["PROFILE", "DOWN", "UP", "DELAY DOWN/UP", "LOSS DOWN/UP", "DNS", "NAME"]]
-        for profile in ProfileCatalogue.builtIn {
-            let (down, up) = (profile.conditions.down, profile.conditions.up)
-            profiles.append([
-                profile.id, down.rate?.description ?? "unlimited", up.rate?.description ?? "unlimited",
-                "\(Units.delay(down.delay)) / \(Units.delay(up.delay))", "\(down.loss) / \(up.loss)",
-                Units.delay(profile.conditions.dnsDelay), profile.name,
-            ])
-        }
+    ///
+    /// - Parameter width: The width that lines fit into. If it is too small for all columns, the names are left out,
+    ///   and pairs of values share a unit.
+    public static func catalogue(width: Int? = nil) -> [String] {
+        var profiles = table(isNarrow: false)
+        let isTooWide = profiles.contains { $0.terminalWidth > width ?? .max }
+        if isTooWide { profiles = table(isNarrow: true, width: width) }
         let timelines =
             [["TIMELINE", "REPEATS EVERY", "NAME"]]
             + ProfileCatalogue.timelines.map { file in
                 [file.id, file.timeline.repeatsAfter.map(Units.time) ?? "-", file.name]
             }
-        return TextTable.lines(profiles) + [""] + TextTable.lines(timelines)
+        return profiles + [""] + TextTable.lines(timelines, width: width)
+    }
+
+    private static func table(isNarrow: Bool, width: Int? = nil) -> [String] {
+        var rows = [["PROFILE", "DOWN", "UP", "DELAY DOWN/UP", "LOSS DOWN/UP", "DNS", "NAME"]]
+        if isNarrow { rows = [["PROFILE", "DOWN", "UP", "DELAY", "LOSS", "DNS"]] }
+        func pair(_ down: String, _ up: String) -> String {
+            isNarrow ? "\(down.prefix { $0 != " " })/\(up)" : "\(down) / \(up)"
+        }
+        for profile in ProfileCatalogue.builtIn {
+            let (down, up) = (profile.conditions.down, profile.conditions.up)
+            rows.append(
+                [
+                    profile.id, down.rate?.description ?? "unlimited", up.rate?.description ?? "unlimited",
+                    pair(Units.delay(down.delay), Units.delay(up.delay)), pair("\(down.loss)", "\(up.loss)"),
+                    Units.delay(profile.conditions.dnsDelay),
+                ] + (isNarrow ? [] : [profile.name]))
+        }
+        return TextTable.lines(rows, width: width)
     }
 
     /// Returns a timeline with its entries.
-    public static func lines(_ file: TimelineFile) -> [String] {
+    public static func lines(_ file: TimelineFile, width: Int? = nil) -> [String] {
         var lines = ["\(file.id): \(file.name)\(file.grade.map { " (\($0.rawValue))" } ?? "")"]
-        if !file.about.isEmpty { lines.append(file.about.trimmingCharacters(in: .whitespacesAndNewlines)) }
+        if !file.about.isEmpty { lines.append(text(file.about, width: width)) }
         lines.append("")
         let rows = file.timeline.entries.map { [Units.time($0.start), text($0.phase)] }
-        lines += TextTable.lines([["FROM", "CONDITIONS"]] + rows)
+        lines += TextTable.lines([["FROM", "CONDITIONS"]] + rows, width: width, wrapsLastColumn: true)
         if let period = file.timeline.repeatsAfter { lines.append("repeats every \(Units.time(period))") }
         return lines
+    }
+
+    private static func text(_ about: String, width: Int?) -> String {
+        width.map { TextTable.wrapped(about, width: $0) } ?? about.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     private static func text(_ phase: Timeline.Phase) -> String {
@@ -45,9 +64,9 @@ public enum ProfileText {
     }
 
     /// Returns a profile with the source of each number.
-    public static func lines(_ profile: Profile) -> [String] {
+    public static func lines(_ profile: Profile, width: Int? = nil) -> [String] {
         var lines = ["\(profile.id): \(profile.name) (\(profile.interface.rawValue))"]
-        if !profile.about.isEmpty { lines.append(profile.about.trimmingCharacters(in: .whitespacesAndNewlines)) }
+        if !profile.about.isEmpty { lines.append(text(profile.about, width: width)) }
         let conditions = profile.conditions
         lines.append("")
         lines.append("round trip without queueing: \(Units.delay(conditions.up.delay + conditions.down.delay))")
@@ -63,7 +82,9 @@ public enum ProfileText {
                 figure.source?.trimmingCharacters(in: .whitespacesAndNewlines) ?? "not given",
             ]
         }
-        return lines + TextTable.lines([["FIGURE", "VALUE", "GRADE", "SOURCE"]] + rows)
+        return lines
+            + TextTable.lines(
+                [["FIGURE", "VALUE", "GRADE", "SOURCE"]] + rows, width: width, wrapsLastColumn: true)
     }
 
     /// Returns the result of a successful check of a file.

@@ -3,16 +3,17 @@ public import JSON
 
 /// The text of proxies, toxics and links, from responses of the control API.
 public enum ProxyText {
-    /// Returns a line per proxy of `GET /proxies`: a table with a header for a terminal, else tab-separated fields.
-    public static func list(_ proxies: JSONValue, isTerminal: Bool) -> [String] {
+    /// Returns a line per proxy of `GET /proxies`: a table with a header for a terminal of the given width, else
+    /// tab-separated fields.
+    public static func list(_ proxies: JSONValue, terminalWidth: Int?) -> [String] {
         let rows = (proxies.object ?? [:]).map { name, proxy in
             [
                 name, proxy["listen"].displayText, proxy["upstream"].displayText, state(proxy),
                 "\(proxy["toxics"].array.count)",
             ]
         }
-        guard isTerminal else { return rows.map { $0.joined(separator: "\t") } }
-        return TextTable.lines([["NAME", "LISTEN", "UPSTREAM", "STATE", "TOXICS"]] + rows)
+        guard let terminalWidth else { return rows.map { $0.joined(separator: "\t") } }
+        return TextTable.lines([["NAME", "LISTEN", "UPSTREAM", "STATE", "TOXICS"]] + rows, width: terminalWidth)
     }
 
     /// Returns the lines of a proxy and its link.

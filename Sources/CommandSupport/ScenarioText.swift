@@ -36,14 +36,14 @@ public enum ScenarioText {
     // MARK: Lists
 
     /// Returns a table of scenarios.
-    public static func lines(_ scenarios: [ScenarioFile], sources: [String]) -> [String] {
+    public static func lines(_ scenarios: [ScenarioFile], sources: [String], width: Int? = nil) -> [String] {
         let rows = zip(scenarios, sources).map { file, source in
             [
                 source, TextTable.count(file.allRuns.count, "run"),
                 file.scenario.tags.isEmpty ? "-" : file.scenario.tags.joined(separator: ","), sentence(file),
             ]
         }
-        return TextTable.lines([["SCENARIO", "RUNS", "TAGS", "ABOUT"]] + rows)
+        return TextTable.lines([["SCENARIO", "RUNS", "TAGS", "ABOUT"]] + rows, width: width)
     }
 
     /// Returns the first sentence of a description, shortened.
@@ -71,9 +71,9 @@ public enum ScenarioText {
     // MARK: Explanations
 
     /// Returns the explanation of a key or of an invariant; `nil` if none has that name.
-    public static func explanation(of name: String) -> [String]? {
+    public static func explanation(of name: String, width: Int? = nil) -> [String]? {
         let invariant = Scenario.Invariant(named: name)
-        let lines = keyExplanation(of: name)
+        let lines = keyExplanation(of: name, width: width)
         guard let invariant else { return lines }
         return (lines.map { $0 + [""] } ?? []) + invariantLines(invariant)
     }
@@ -96,7 +96,7 @@ public enum ScenarioText {
         return lines
     }
 
-    private static func keyExplanation(of name: String) -> [String]? {
+    private static func keyExplanation(of name: String, width: Int?) -> [String]? {
         let entries = ScenarioFormat.entries(named: name)
         if entries.isEmpty { return nil }
         var lines: [String] = []
@@ -118,24 +118,24 @@ public enum ScenarioText {
             lines.append("  \(key.isRequired ? "required" : "default: \(plain(key.defaultText ?? "none"))")")
             guard let object = ScenarioFormat.object(in: key.shape) else { continue }
             lines.append("")
-            lines += keys(of: object).map { "  " + $0 }
+            lines += keys(of: object, width: width.map { $0 - 2 }).map { "  " + $0 }
         }
         return lines
     }
 
     /// Returns the keys of the whole file.
-    public static func overview() -> [String] {
-        keys(of: ScenarioFormat.object("scenario"))
+    public static func overview(width: Int? = nil) -> [String] {
+        keys(of: ScenarioFormat.object("scenario"), width: width)
             + [
                 "",
-                "'slowlane explain KEY' explains a key, such as 'faults', 'point' or 'traffic.count', or an",
-                "invariant, such as I9.",
+                "'slowlane explain KEY' explains a key, such as 'faults', 'point' or",
+                "'traffic.count', or an invariant, such as I9.",
             ]
     }
 
-    private static func keys(of object: ScenarioFormat.Object) -> [String] {
+    private static func keys(of object: ScenarioFormat.Object, width: Int?) -> [String] {
         let rows = object.keys.map { key in [key.name, key.isRequired ? "required" : "", firstSentence(key.about)] }
-        return TextTable.lines(rows)
+        return TextTable.lines(rows, width: width, wrapsLastColumn: true)
     }
 
     private static func firstSentence(_ text: String) -> String {

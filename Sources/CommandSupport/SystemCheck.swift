@@ -83,8 +83,10 @@ public enum SystemCheck {
 
     private static func openFiles() -> Finding {
         let files = Terminal.raiseOpenFileLimit()
-        let connections = min(Terminal.connections(withOpenFiles: files), ProxyConfiguration.connectionsMaxDefault)
+        let connections = min(
+            ProxyConfiguration.connectionsMax(withOpenFiles: files), ProxyConfiguration.connectionsMaxDefault)
         let text = "the limit of open files is \(files), enough for \(TextTable.count(connections, "connection"))"
+        if connections == 0 { return .failure(text, remedy: "raise the hard limit ('ulimit -Hn')") }
         return connections >= 1000 ? .ok(text) : .limitation(text, remedy: "raise the hard limit ('ulimit -Hn')")
     }
 

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import ProxyServer
 
 #if canImport(Darwin)
     import Darwin
@@ -24,6 +25,18 @@ public enum Terminal {
 
     /// The width of the terminal on standard error in columns.
     static var columns: Int { size(STDERR_FILENO).columns }
+
+    /// The number of columns for tables on standard output: the environment's COLUMNS, or the width of the terminal;
+    /// `nil` if standard output is not a terminal, so that programs read whole cells.
+    public static var tableWidth: Int? {
+        guard isStandardOutput else { return nil }
+        return columns(inEnvironment: ProcessInfo.processInfo.environment) ?? outputSize.columns
+    }
+
+    /// Returns the value of COLUMNS; `nil` unless it is a number from 1.
+    static func columns(inEnvironment environment: [String: String]) -> Int? {
+        environment["COLUMNS"].flatMap(Int.init).flatMap { $0 >= 1 ? $0 : nil }
+    }
 
     /// The size of the terminal on standard output; 80 columns and 24 rows if it is none.
     public static var outputSize: (columns: Int, rows: Int) { size(STDOUT_FILENO) }
@@ -74,15 +87,13 @@ public enum Terminal {
     }
 
     /// Raises the limit of open files (`ulimit -n`). Returns a number of proxied connections, or a lower one that fits
-    /// into that limit, and the limit.
-    public static func connectionsMax(_ wanted: Int) -> (count: Int, openFilesMax: Int) {
+    /// into that limit, also 0; the limit; and the lowest limit with room for a connection.
+    public static func connectionsMax(_ wanted: Int) -> (count: Int, openFilesMax: Int, openFilesMin: Int) {
         let files = raiseOpenFileLimit()
-        return (min(wanted, connections(withOpenFiles: files)), files)
+        return (
+            min(wanted, ProxyConfiguration.connectionsMax(withOpenFiles: files)), files, ProxyConfiguration.openFilesMin
+        )
     }
-
-    /// Returns how many proxied connections fit into a limit of open files: two sockets each, 64 files for everything
-    /// else.
-    static func connections(withOpenFiles files: Int) -> Int { max(1, (files - 64) / 2) }
 
     /// Ends the process immediately, without running exit handlers.
     static func exitImmediately(_ status: Int32) -> Never { _exit(status) }

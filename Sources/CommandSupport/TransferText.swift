@@ -3,7 +3,7 @@ public import LinkWorkload
 /// The table of `slowlane model --summary`.
 public enum TransferText {
     /// Returns a row for each transfer; times without trials are `-`.
-    public static func table(_ summaries: [TrialSummary]) -> [String] {
+    public static func table(_ summaries: [TrialSummary], width: Int? = nil) -> [String] {
         let header = ["TRANSFER", "OK", "FIRST BYTE p50", "TOTAL p50", "p95", "max", "RESUMED AFTER p50", "p95"]
         return TextTable.lines(
             [header]
@@ -15,6 +15,6 @@ public enum TransferText {
                         + [first?.p50, total?.p50, total?.p95, total?.max, resume?.p50, resume?.p95].map { time in
                             time.map(Units.milliseconds) ?? "-"
                         }
-                })
+                }, width: width)
     }
 }

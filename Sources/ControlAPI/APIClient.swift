@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPTypes
 internal import HTTPWire
 public import JSON
 internal import NIOCore
@@ -10,6 +11,8 @@ public struct APIClient: Sendable {
     private let port: Int
     private let token: String?
     private let userAgent: String
+    /// Called with each warning of a response (the header `Warning`).
+    public var onWarning: (@Sendable (String) -> Void)?
 
     /// The reason why a call failed.
     public enum CallError: Error, CustomStringConvertible {
@@ -71,7 +74,8 @@ public struct APIClient: Sendable {
         var request = try request(method, path, [(name: "Content-Length", value: "\(text.utf8.count)")])
         request.writeString(text)
         let bytes = request
-        let (status, responseBody) = try await reporting(method, path) { try await exchange(bytes, method) }
+        let (status, responseBody, warnings) = try await reporting(method, path) { try await exchange(bytes, method) }
+        if let onWarning { for warning in warnings { onWarning(warning) } }
         let value = JSONText.parse(Array(responseBody.readableBytesView))
         guard (200..<300).contains(status) else {
             let reason = value?.object?["error"]?.text ?? String(buffer: responseBody).trimmingCharacters(in: .newlines)
@@ -150,17 +154,20 @@ public struct APIClient: Sendable {
         return try await channel.executeThenClose(body)
     }
 
-    private func exchange(_ request: ByteBuffer, _ method: String) async throws -> (Int, ByteBuffer) {
+    private func exchange(_ request: ByteBuffer, _ method: String) async throws -> (Int, ByteBuffer, [String]) {
         try await connected(timesOut: true) { inbound, outbound in
             try await outbound.write(request)
             var parser = HTTPParser(.responses)
             parser.requestSent(method: method)
             var status: Int?
+            var warnings: [String] = []
             var body = ByteBuffer()
             func parse() throws -> Bool {
                 while let part = try parser.takePart() {
                     switch part {
-                    case .responseHead(let head, _, isInterim: false): status = head.status
+                    case .responseHead(let head, _, isInterim: false):
+                        status = head.status
+                        warnings = head.fields[values: RequestWarnings.headerName].flatMap(RequestWarnings.texts)
                     case .body(var bytes, _): body.writeBuffer(&bytes)
                     case .end: return true
                     default: break
@@ -170,10 +177,10 @@ public struct APIClient: Sendable {
             }
             for try await bytes in inbound {
                 parser.received(bytes)
-                if try parse(), let status { return (status, body) }
+                if try parse(), let status { return (status, body, warnings) }
             }
             parser.streamEnded()
-            if try parse(), let status { return (status, body) }
+            if try parse(), let status { return (status, body, warnings) }
             throw CallError.unreadable("the server closed the connection without a response")
         }
     }

@@ -28,8 +28,13 @@ public final class APIServer: Sendable {
     }
 
     /// Starts a server, which runs until ``stop()``.
+    ///
+    /// - Parameters:
+    ///   - hostOption: The command-line option that sets the host, for error messages.
+    ///   - portOption: The command-line option that sets the port.
     public static func start(
-        _ api: API, host: String, port: Int, requestGuard: RequestGuard,
+        _ api: API, host: String, port: Int, hostOption: String = "--host", portOption: String = "--port",
+        requestGuard: RequestGuard,
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) async throws -> APIServer {
         var limits = HTTPServer.Limits()
@@ -43,7 +48,7 @@ public final class APIServer: Sendable {
         limits.responseBytesPerSecondMin = responseBytesPerSecondMin
         do {
             let server = try await HTTPServer.start(
-                host: host, port: port, addressOption: "--port", limits: limits, on: loop
+                host: host, port: port, addressOption: hostOption, portOption: portOption, limits: limits, on: loop
             ) {
                 request, exchange in
                 let response = await respond(to: request, exchange, api, requestGuard)
@@ -92,7 +97,9 @@ public final class APIServer: Sendable {
         }
         if response.isRouted { headers[requestID] = newRequestID() }
         if response.status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
-        if !response.warnings.isEmpty { headers[warning] = RequestWarnings.header(response.warnings) }
+        if !response.warnings.isEmpty {
+            headers[RequestWarnings.headerName] = RequestWarnings.header(response.warnings)
+        }
         headers[.xContentTypeOptions] = "nosniff"
         let head = HTTPResponse(status: response.status, headerFields: headers)
         if let stream = response.stream { return HTTPServer.Response(head, .stream(stream)) }
@@ -100,7 +107,6 @@ public final class APIServer: Sendable {
     }
 
     private static let requestID = HTTPField.Name("X-Toxiproxy-Request-Id")!
-    private static let warning = HTTPField.Name("Warning")!
 
     /// Returns twenty random characters.
     private static func newRequestID() -> String {

@@ -1,4 +1,5 @@
 internal import ConfigFiles
+internal import HTTPTypes
 internal import JSON
 
 /// Warnings about parts of a request that have no effect. Toxiproxy ignores such parts, so the requests succeed.
@@ -99,6 +100,24 @@ enum RequestWarnings {
             printable.unicodeScalars.append(isControl ? "?" : scalar)
         }
         return printable + (isLong ? "..." : "")
+    }
+
+    /// The name of the header for warnings.
+    static let headerName = HTTPField.Name("Warning")!
+
+    /// Returns the texts in the value of a `Warning` header: `299 - "TEXT", 299 - "TEXT"`.
+    static func texts(ofHeader value: String) -> [String] {
+        var texts: [String] = []
+        var rest = value.unicodeScalars[...]
+        while let open = rest.firstIndex(of: "\"") {
+            rest = rest[rest.index(after: open)...]
+            var text = ""
+            while let scalar = rest.popFirst(), scalar != "\"" {
+                text.unicodeScalars.append(scalar == "\\" ? rest.popFirst() ?? scalar : scalar)
+            }
+            texts.append(text)
+        }
+        return texts
     }
 
     /// Returns the value of the `Warning` header (RFC 7234, section 5.5), in ASCII.

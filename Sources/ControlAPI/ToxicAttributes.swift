@@ -40,8 +40,20 @@ public enum ToxicAttributes {
                 description: "'\(pair)': a \(type) toxic has no attribute '\(name)'"
                     + "\(NearestName.hint(name.lowercased(), in: known)) (\(all))")
         }
-        if toxic == .packetLoss, let value = Double(text), !(0...1).contains(value) {
+        guard let value = Double(text), value.isFinite else {
+            throw AttributeError(
+                description: "'\(pair)': the value is a number without a unit (\(toxic.unit(of: name.lowercased()))), "
+                    + "such as \(name)=\(toxic.isFractional ? "0.1" : "100")")
+        }
+        if toxic == .packetLoss, !(0...1).contains(value) {
             throw AttributeError(description: "'\(pair)': the value must be a probability from 0 to 1")
         }
+    }
+
+    /// Returns a hint for a type that the server has rejected; empty if the type is known.
+    public static func hint(ofUnknownType type: String) -> String {
+        let known = ToxicType.allCases.map(\.rawValue)
+        return known.contains(type)
+            ? "" : "\(NearestName.hint(type, in: known)) (Slowlane has \(known.joined(separator: ", ")))"
     }
 }

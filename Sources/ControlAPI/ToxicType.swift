@@ -23,8 +23,20 @@ enum ToxicType: String, CaseIterable {
         }
     }
 
+    /// Returns what the number in an attribute counts, in words: `milliseconds`.
+    func unit(of attribute: String) -> String {
+        switch self {
+        case .latency, .slowClose, .timeout, .resetPeer: "milliseconds"
+        case .bandwidth: "kilobytes per second"
+        case .slicer: attribute == "delay" ? "microseconds" : "bytes"
+        case .limitData: "bytes"
+        case .packetLoss: "a probability from 0 to 1"
+        case .noop: ""
+        }
+    }
+
     /// Whether the attributes are floating-point numbers instead of integers.
-    private var isFractional: Bool { self == .packetLoss }
+    var isFractional: Bool { self == .packetLoss }
 
     /// Reads the attributes in `fields`; the others keep the old values, or 0.
     func values(_ fields: JSONFields?, over old: [Double]? = nil, integers: [Int64]? = nil) throws(APIError) -> Values {

@@ -20,7 +20,7 @@ extension HTTPServer {
 
         public var description: String { "cannot bind \(address): \(cause); \(remedy)" }
 
-        init(_ error: any Error, host: String, port: Int, addressOption: String) {
+        init(_ error: any Error, host: String, port: Int, addressOption: String, portOption: String) {
             address = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
             guard let code = (error as? IOError)?.errnoCode else {
                 let isResolution = error is SocketAddressError || error is SocketAddressError.UnknownHost
@@ -32,8 +32,8 @@ extension HTTPServer {
             let name = Self.names[code] ?? "errno \(code)"
             cause = "\(text.prefix(1).lowercased())\(text.dropFirst()) (\(name))"
             switch code {
-            case EADDRINUSE: remedy = "choose another port with \(addressOption)"
-            case EACCES, EPERM: remedy = "choose a port from 1024 with \(addressOption)"
+            case EADDRINUSE: remedy = "choose another port with \(portOption)"
+            case EACCES, EPERM: remedy = "choose a port from 1024 with \(portOption)"
             case EADDRNOTAVAIL, EAFNOSUPPORT: remedy = "choose an address of this machine with \(addressOption)"
             case EMFILE, ENFILE: remedy = "raise the limit on open files (ulimit -n)"
             default: remedy = "choose another address with \(addressOption)"

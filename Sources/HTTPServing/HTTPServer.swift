@@ -33,14 +33,15 @@ public final class HTTPServer: Sendable {
     /// - Parameters:
     ///   - port: The port; 0 lets the kernel choose one.
     ///   - addressOption: The command-line option that sets the address, for error messages.
+    ///   - portOption: The command-line option that sets the port, if it is another.
     ///   - defaultHeaders: Header fields added to every response that lacks them, including responses to malformed
     ///     requests.
     ///   - group: The event loops; the process-wide group by default.
     ///   - respond: Returns the response to a request.
     /// - Throws: ``BindError`` if the address cannot be bound.
     public static func start(
-        host: String, port: Int, addressOption: String = "--listen", limits: Limits, defaultHeaders: HTTPFields = [:],
-        on group: (any EventLoopGroup)? = nil, respond: @escaping Handler
+        host: String, port: Int, addressOption: String = "--listen", portOption: String? = nil, limits: Limits,
+        defaultHeaders: HTTPFields = [:], on group: (any EventLoopGroup)? = nil, respond: @escaping Handler
     ) async throws(BindError) -> HTTPServer {
         let slots = ConnectionSlots(max: limits.connectionsMax)
         let budget = BodyBudget(limits.bodiesBytesMax)
@@ -71,7 +72,8 @@ public final class HTTPServer: Sendable {
             let listener = try await bootstrap.bind(host: host, port: port).get()
             return HTTPServer(port: listener.localAddress?.port ?? port, listener: listener, slots: slots)
         } catch {
-            throw BindError(error, host: host, port: port, addressOption: addressOption)
+            throw BindError(
+                error, host: host, port: port, addressOption: addressOption, portOption: portOption ?? addressOption)
         }
     }
 

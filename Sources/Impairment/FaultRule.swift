@@ -78,7 +78,7 @@ public struct FaultRule: Hashable, Sendable {
         if side != nil {
             switch action {
             case .abort, .close, .mute: break
-            case .hold, .trickle, .reply, .report: return "side applies to abort, close and mute only"
+            case .hold, .trickle, .reply, .report: return "side applies to cut, close and mute only"
             }
         }
         return point.flatMap(action.problem(at:))

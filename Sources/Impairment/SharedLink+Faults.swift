@@ -201,8 +201,8 @@ extension SharedLink {
     private mutating func executeEnd(_ point: FaultPoint, _ side: FaultSide?, _ id: FlowID, isAbort: Bool) {
         conduits[id].faultCause =
             point == .committed && isAbort
-            ? "fault: response withheld, connection aborted"
-            : "fault: connection \(isAbort ? "aborted" : "closed") at \(point.rawValue)"
+            ? "fault: response withheld, connection cut"
+            : "fault: connection \(isAbort ? "cut" : "closed") at \(point.rawValue)"
         dropToxics(id, .up)
         dropToxics(id, .down)
         let near: Side

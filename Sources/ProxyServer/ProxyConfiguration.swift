@@ -2,6 +2,7 @@ public import Determinism
 public import Impairment
 public import LinkModel
 public import NIOCore
+internal import SystemSockets
 public import TCPModel
 
 /// The settings of a proxy.
@@ -91,6 +92,13 @@ public struct ProxyConfiguration: Sendable {
 
     /// The default of ``connectionsMax``.
     public static let connectionsMaxDefault = 10_000
+
+    /// Returns how many connections all proxies of a process can have within a limit on open files; 0 if none.
+    public static func connectionsMax(withOpenFiles files: Int) -> Int { FileBudget.connectionsMax(files: files) }
+
+    /// The lowest limit on open files with which a proxy can have a connection.
+    public static var openFilesMin: Int { FileBudget.filesMin() }
+
     /// The default of ``connectTimeout``.
     public static let connectTimeoutDefault = TimeAmount.seconds(10)
 

@@ -32,11 +32,21 @@ public struct ProxyError: Error, CustomStringConvertible {
         let cause = errnoName.map { "\(reason) (\($0))" } ?? reason
         return switch code {
         case .cannotBind:
-            "cannot bind \(endpoint): \(cause); choose another port with --listen (port 0 selects a free one)"
+            "cannot bind \(endpoint): \(cause); \(bindRemedy)"
         case .cannotResolve:
             "cannot resolve the upstream '\(endpoint.host)': \(cause); check --upstream HOST:PORT"
         case .upstreamIsProxy:
             "the upstream \(endpoint) is the proxy's own address (a loop); change --listen or --upstream"
+        }
+    }
+
+    /// The remedy for an address that cannot be bound.
+    private var bindRemedy: String {
+        switch errnoName {
+        case "EADDRINUSE": "choose another port with --listen (port 0 selects a free one)"
+        case "EACCES", "EPERM": "choose a port from 1024 with --listen (port 0 selects a free one)"
+        case "EMFILE", "ENFILE": "raise the limit on open files (ulimit -n)"
+        default: "choose an address of this machine with --listen"
         }
     }
 

@@ -12,7 +12,7 @@ internal import NIOCore
 public struct SystemErrorDescription: Hashable, Sendable, CustomStringConvertible {
     /// The cause in lower case, to stand inside a sentence: "address already in use".
     public let text: String
-    /// The name of the errno: "EADDRINUSE"; `nil` for other errors, and for an errno that network calls do not return.
+    /// The name of the errno: "EADDRINUSE"; `nil` for other errors, and for an errno without a name here.
     public let errnoName: String?
 
     /// Describes an error.
@@ -30,6 +30,12 @@ public struct SystemErrorDescription: Hashable, Sendable, CustomStringConvertibl
         }
     }
 
+    /// Describes an errno.
+    public init(errno code: CInt) {
+        text = Self.text(ofErrno: code)
+        errnoName = Self.names[code]
+    }
+
     private static func text(ofErrno code: CInt) -> String {
         var buffer = [CChar](repeating: 0, count: 128)
         guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }
@@ -45,12 +51,15 @@ public struct SystemErrorDescription: Hashable, Sendable, CustomStringConvertibl
         return code == EMFILE || code == ENFILE
     }
 
-    /// The errnos of socket calls. The C library's own function (`strerrorname_np`) exists in glibc only.
+    /// The errnos of calls for sockets and files. The C library's own function (`strerrorname_np`) exists in glibc only.
     private static let names: [CInt: String] = [
         EACCES: "EACCES", EADDRINUSE: "EADDRINUSE", EADDRNOTAVAIL: "EADDRNOTAVAIL", EAFNOSUPPORT: "EAFNOSUPPORT",
-        EAGAIN: "EAGAIN", ECONNABORTED: "ECONNABORTED", ECONNREFUSED: "ECONNREFUSED", ECONNRESET: "ECONNRESET",
-        EHOSTDOWN: "EHOSTDOWN", EHOSTUNREACH: "EHOSTUNREACH", EINVAL: "EINVAL", EMFILE: "EMFILE", ENETDOWN: "ENETDOWN",
-        ENETUNREACH: "ENETUNREACH", ENFILE: "ENFILE", ENOBUFS: "ENOBUFS", ENOMEM: "ENOMEM", ENOTCONN: "ENOTCONN",
+        EAGAIN: "EAGAIN", EBADF: "EBADF", ECONNABORTED: "ECONNABORTED", ECONNREFUSED: "ECONNREFUSED",
+        ECONNRESET: "ECONNRESET",
+        EDQUOT: "EDQUOT", EFBIG: "EFBIG", EHOSTDOWN: "EHOSTDOWN", EHOSTUNREACH: "EHOSTUNREACH", EINVAL: "EINVAL",
+        EIO: "EIO", EMFILE: "EMFILE", ENETDOWN: "ENETDOWN",
+        ENETUNREACH: "ENETUNREACH", ENFILE: "ENFILE", ENOBUFS: "ENOBUFS", ENOMEM: "ENOMEM", ENOSPC: "ENOSPC",
+        ENOTCONN: "ENOTCONN",
         EPERM: "EPERM", EPIPE: "EPIPE", EPROTO: "EPROTO", ETIMEDOUT: "ETIMEDOUT",
     ]
 }

@@ -201,7 +201,7 @@ public struct RunSession: Sendable {
         var resultCount = 0
         var output = RunOutput(
             options, console, selection.rejections, runs: plan.count, showsChecks: printsEvents, part: part)
-        for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
+        for rejection in selection.rejections { console.errors(rejection.description) }
         output.begin()
         var onEvent: (@Sendable (PlannedRun, History.Entry) -> Void)?
         if printsEvents { onEvent = { run, event in monitor.printEvent(event, of: run) } }
@@ -256,7 +256,7 @@ public struct RunSession: Sendable {
 
     /// Prints what each run does not do exactly.
     private func dryRun(_ plan: [PlannedRun], _ selection: ScenarioSelection) -> Int32 {
-        for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
+        for rejection in selection.rejections { console.errors(rejection.description) }
         for run in plan {
             console.print(run.title)
             for line in WorldLimits.lines(run) { console.print("  " + line) }

@@ -36,7 +36,7 @@
         /// - Parameter poolCount: The number of pools that share the process's open files.
         init(poolCount: Int) {
             // A pipe takes two files.
-            countMax = max(8, FileBudget.filesMax / FileBudget.pipeShare / 2) / poolCount
+            countMax = FileBudget.pipeFiles(of: FileBudget.filesMax) / 2 / poolCount
             freeMax = 16 / poolCount
         }
 

@@ -1,3 +1,4 @@
+internal import NIOCore
 internal import Synchronization
 
 #if canImport(Darwin)
@@ -19,16 +20,36 @@ package final class FileBudget: Sendable {
     package static let filesReserved = 1024
     /// The divisor of the limit on open files that gives the share of the fast path's pipes: one eighth.
     package static let pipeShare = 8
+    /// The least number of files for the fast path's pipes.
+    package static let pipeFilesMin = 16
+    /// Files that a proxy has open before its first connection: about 3 for each event loop and relay, of which there
+    /// are as many as processors, and standard streams, listening sockets, and the event loop of the API. (A proxy on
+    /// two processors has 23.)
+    package static func filesAtStart(processors: Int = System.coreCount) -> Int { 20 + 4 * processors }
 
     /// The maximum number of connections of all proxies.
     package let connectionsMax: Int
     private let connectionCount = Atomic<Int>(0)
 
     /// - Parameter files: The process's limit on open files.
-    package init(files: Int) {
-        let reserve = min(Self.filesReserved, files / 2)
-        connectionsMax = max(1, (files - reserve - files / Self.pipeShare) / 2)
+    package init(files: Int) { connectionsMax = max(1, Self.connectionsMax(files: files)) }
+
+    /// Returns how many proxied connections fit into a limit on open files; 0 if none.
+    package static func connectionsMax(files: Int, processors: Int = System.coreCount) -> Int {
+        let reserve = max(min(filesReserved, files / 2), filesAtStart(processors: processors))
+        return max(0, (files - reserve - pipeFiles(of: files)) / 2)
     }
+
+    /// Returns the lowest limit on open files with room for a connection.
+    package static func filesMin(processors: Int = System.coreCount) -> Int {
+        var files = filesAtStart(processors: processors) + pipeFilesMin + 2
+        // With many processors, the pipes' share exceeds its minimum.
+        while connectionsMax(files: files, processors: processors) == 0 { files += 1 }
+        return files
+    }
+
+    /// Returns the number of files for the fast path's pipes.
+    package static func pipeFiles(of files: Int) -> Int { max(pipeFilesMin, files / pipeShare) }
 
     package var isFull: Bool { connectionCount.load(ordering: .relaxed) >= connectionsMax }
 

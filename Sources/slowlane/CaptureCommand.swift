@@ -20,7 +20,7 @@ struct CaptureCommand: AsyncParsableCommand {
             The printed times are those at which packets were captured. Query strings are not printed. SIGINT (Ctrl-C), SIGTERM or --for end \
             the capture; the command then prints the numbers of captured and dropped packets.
 
-            Exit status: 0 success; 69 unknown interface, or the file cannot be written; 77 not permitted.
+            Exit status: 0 success; 69 unknown interface, or the file or the output cannot be written; 77 not permitted.
             """)
 
     @Option(
@@ -59,7 +59,7 @@ struct CaptureCommand: AsyncParsableCommand {
 
     func run() async throws {
         let console = Console()
-        let events = ForegroundEvents()
+        let events = ForegroundEvents(endsWithOutput: true)
         let packets: LiveCapture
         do {
             packets = try LiveCapture(interface: interface, filter: "tcp port \(port)", writingTo: file)

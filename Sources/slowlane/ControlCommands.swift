@@ -14,13 +14,21 @@ protocol ControlCommand: AsyncParsableCommand {
 extension ControlCommand {
     mutating func run() async throws {
         let console = Console()
-        let client = try server.client()
+        let client = try server.client(console)
         do {
             try await run(client, console)
         } catch let error as APIClient.CallError {
-            console.print("Failed to \(purpose): \(error)", to: .progress)
-            throw ExitStatus.failed
+            throw error.exitCode(failedTo: purpose, console)
         }
+    }
+}
+
+extension APIClient.CallError {
+    /// Prints the error and returns its exit status.
+    func exitCode(failedTo purpose: String, _ console: Console) -> ExitCode {
+        console.error("cannot \(purpose): \(self)")
+        if case .noConnection = self { return ExitStatus.unavailable }
+        return ExitStatus.failed
     }
 }
 
@@ -40,7 +48,7 @@ struct ListCommand: ControlCommand {
     func run(_ client: APIClient, _ console: Console) async throws {
         let proxies = try await client.call("GET", "/proxies")
         if server.json { return console.print(proxies.json) }
-        for line in ProxyText.list(proxies, isTerminal: Terminal.isStandardOutput) { console.print(line) }
+        for line in ProxyText.list(proxies, terminalWidth: Terminal.tableWidth) { console.print(line) }
         if proxies.object?.isEmpty ?? true {
             console.print("no proxies; create one with 'slowlane create NAME --upstream HOST:PORT'", to: .progress)
         }
@@ -103,6 +111,11 @@ struct CreateCommand: ControlCommand {
     var profile: String?
     @OptionGroup(title: "Server") var server: ServerOptions
     var purpose: String { "create proxy" }
+
+    func validate() throws {
+        try AddressArgument.check(listen, option: "--listen")
+        try AddressArgument.check(upstream, option: "--upstream")
+    }
 
     func run(_ client: APIClient, _ console: Console) async throws {
         var body: JSONObject = [

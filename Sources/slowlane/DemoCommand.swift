@@ -55,7 +55,7 @@ struct DemoCommand: AsyncParsableCommand {
         let dashboard: ForegroundDashboard
         do {
             dashboard = try await ForegroundDashboard.start(
-                port: port, seed: 1, Dashboard(mode: .off), pages: pages(demo))
+                port: port, portOption: "--port", seed: 1, Dashboard(mode: .off), pages: pages(demo))
         } catch {
             console.error("\(error)")
             throw ExitStatus.unavailable

@@ -19,11 +19,12 @@ struct EventsCommand: AsyncParsableCommand {
             to ten per second, are printed with --summaries, and always with --json.
 
             If the server stops, the command waits until it is there again, and continues after the last event; events \
-            that it has missed are counted. SIGINT ends it.
+            that it has missed are counted. SIGINT ends it, and so does the end of the output's reader.
 
             While events are read, HTTP exchanges are tracked, and connections do not use the fast path.
 
-            Exit status: 0 stopped; 1 the server has responded with an error, or was not there at the start.
+            Exit status: 0 stopped; 1 the server has responded with an error; 69 cannot reach the server at the start, or \
+            write the output.
             """)
 
     @Option(help: ArgumentHelp("Print only events of this proxy.", valueName: "name"))
@@ -37,10 +38,10 @@ struct EventsCommand: AsyncParsableCommand {
     func run() async throws {
         let console = Console()
         let reading = EventReading(
-            client: try server.client(), console: console, proxy: proxy, printsSummaries: summaries,
+            client: try server.client(console), console: console, proxy: proxy, printsSummaries: summaries,
             printsJSON: server.json)
         let task = Task { try await reading.run() }
-        let events = ForegroundEvents()
+        let events = ForegroundEvents(endsWithOutput: true)
         Task {
             _ = await events.next()
             task.cancel()
@@ -49,8 +50,7 @@ struct EventsCommand: AsyncParsableCommand {
             try await task.value
         } catch let error as APIClient.CallError {
             console.flush()
-            console.print("Failed to read events: \(error)", to: .progress)
-            throw ExitStatus.failed
+            throw error.exitCode(failedTo: "read events", console)
         }
         console.flush()
     }

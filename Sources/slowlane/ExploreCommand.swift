@@ -52,6 +52,7 @@ struct ExploreCommand: AsyncParsableCommand {
     var seeds: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Run this seed only and print its configuration; 'commit' for seeds that begin at the number of the current "
                 + "git commit.", valueName: "number|commit"))
@@ -121,7 +122,8 @@ struct ExploreCommand: AsyncParsableCommand {
         }
         if let seed, seed != Self.commit {
             guard UInt64(seed) != nil else {
-                throw ValidationError("--seed '\(seed.prefix(40))' must be a whole number, or commit")
+                throw ValidationError(
+                    "--seed '\(seed.prefix(40))' must be a whole number from 0 to \(UInt64.max), or commit")
             }
             if seeds != nil || time != nil || gallery {
                 throw ValidationError("--seed \(seed) is one seed; it excludes --seeds, --time and --gallery")

@@ -39,7 +39,7 @@ struct FormatCommand: ParsableCommand {
                 do {
                     result = try ScenarioFormatter.format(text, file: path)
                 } catch {
-                    console.print("\(error)", to: .progress)
+                    console.errors(error)
                     isValid = false
                     continue
                 }

@@ -38,7 +38,10 @@ struct LinkOptions: ParsableArguments {
     @Option(help: ArgumentHelp("TCP stack to model for the server: linux, apple or rfc.", valueName: "stack"))
     var serverStack = "linux"
 
-    @Option(help: ArgumentHelp("Random seed; runs with the same seed lose the same packets.", valueName: "number"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Random seed; runs with the same seed lose the same packets.", valueName: "number"),
+        transform: SeedArgument.parse)
     var seed: UInt64 = 1
 
     /// The number of given options among profile, timeline and netem expressions, which exclude each other.

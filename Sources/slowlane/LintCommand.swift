@@ -47,7 +47,7 @@ struct LintCommand: ParsableCommand {
             do {
                 text = try ScenarioFiles.read(path)
             } catch {
-                console.print("\(error)")
+                console.print("error: \(error)")
                 counts.errors += 1
                 continue
             }

@@ -63,11 +63,10 @@ struct MeasureCommand: AsyncParsableCommand {
             throw error.isUnsuitableProfile ? ExitStatus.usage : ExitStatus.failed
         }
         if !json {
-            for line in TextTable.lines(rows) { console.print(line) }
+            for line in TextTable.lines(rows, width: Terminal.tableWidth) { console.print(line) }
         }
         if !allPass {
-            console.print(
-                "a measured time differs by more than 3 % and 2 ms; check whether the machine is busy", to: .progress)
+            console.error("a measured time differs by more than 3 % and 2 ms; check whether the machine is busy")
             throw ExitStatus.failed
         }
     }

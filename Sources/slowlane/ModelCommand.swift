@@ -94,7 +94,7 @@ struct ModelCommand: ParsableCommand {
             }
         }
         if summary {
-            for line in TransferText.table(summaries) { console.print(line) }
+            for line in TransferText.table(summaries, width: Terminal.tableWidth) { console.print(line) }
         }
         if stats {
             console.print(Units.throughput(link.packetsOffered, in: ContinuousClock.now - start), to: .progress)

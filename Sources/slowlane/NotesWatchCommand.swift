@@ -52,7 +52,7 @@ extension NotesCommand {
                 return
             }
             let configuration = try connection.configuration(server: server, store: options.path, console)
-            let events = ForegroundEvents()
+            let events = ForegroundEvents(endsWithOutput: true)
             let client: SyncClient
             do {
                 client = try await SyncClient.start(configuration, interface: connection.networkInterface) { event, _ in
@@ -67,9 +67,9 @@ extension NotesCommand {
             screen.end()
         }
 
-        /// Returns a flag that the first SIGINT or SIGTERM sets.
+        /// Returns a flag that the first SIGINT or SIGTERM sets, or the failure of standard output.
         private static func ending() -> EndFlag {
-            let events = ForegroundEvents()
+            let events = ForegroundEvents(endsWithOutput: true)
             let flag = EndFlag()
             Task {
                 _ = await events.next()
@@ -133,7 +133,7 @@ private final class NotesScreen: Sendable {
         if isTerminal { print("\u{1B}[?25h\u{1B}[?1049l") }
     }
 
-    private func print(_ text: String) { try? FileHandle.standardOutput.write(contentsOf: Data(text.utf8)) }
+    private func print(_ text: String) { StandardStream.output.write(text) }
 
     // MARK: Changes
 

@@ -40,13 +40,14 @@ struct PatternsDemoCommand: AsyncParsableCommand {
     private static let frameTime = Duration.milliseconds(100)
 
     func run() async throws {
+        let console = Console()
         let demo = try PatternsDemo()
         let hasEscapes = Terminal.isStandardOutput && ProcessInfo.processInfo.environment["NO_COLOR"] == nil
         if let at {
             let time = min(Nanoseconds(Int64(at * 1e9)), demo.end)
             let width = Terminal.isStandardOutput ? Terminal.outputSize.columns : 80
             for line in demo.frame(at: time, width: width, withEscapes: hasEscapes) + ["", PatternsDemo.legend] {
-                print(line)
+                console.print(line)
             }
             return
         }
@@ -54,9 +55,10 @@ struct PatternsDemoCommand: AsyncParsableCommand {
         let needed = PatternsDemo.frameSize
         // The legend and the cursor have three more lines.
         guard Terminal.isStandardOutput, size.columns >= needed.columns, size.rows >= needed.lines + 3 else {
-            for line in demo.transcript() { print(line) }
+            for line in demo.transcript() { console.print(line) }
             if Terminal.isStandardOutput {
-                print("The animation needs a terminal of \(needed.columns) columns and \(needed.lines + 3) rows.")
+                console.print(
+                    "The animation needs a terminal of \(needed.columns) columns and \(needed.lines + 3) rows.")
             }
             return
         }
@@ -74,7 +76,7 @@ struct PatternsDemoCommand: AsyncParsableCommand {
             // Up to the first line of the last frame, and each line cleared before it is written (ECMA-48, CUU and EL).
             var text = drawn > 0 ? "\u{1B}[\(drawn)A" : ""
             for line in lines + ["", PatternsDemo.legend] { text += "\r\u{1B}[2K\(line)\n" }
-            FileHandle.standardOutput.write(Data(text.utf8))
+            StandardStream.output.write(text)
             drawn = lines.count + 2
             if time >= demo.end { return }
             try await Task.sleep(for: Self.frameTime)

@@ -29,7 +29,7 @@ extension TimelineFile {
 extension ProfileCatalogue.LookupError {
     /// Prints the error and returns its exit status.
     func exitCode(reportingTo console: Console) -> ExitCode {
-        console.error(self)
+        console.errors(self)
         switch self {
         case .unknownProfile, .unknownTimeline, .isTimeline: return ExitStatus.usage
         case .unreadable, .invalid: return ExitStatus.invalidFile

@@ -39,7 +39,7 @@ struct ProfilesCommand: ParsableCommand {
                 for timeline in ProfileCatalogue.timelines { console.print(timeline.json) }
                 return
             }
-            for line in ProfileText.catalogue() { console.print(line) }
+            for line in ProfileText.catalogue(width: Terminal.tableWidth) { console.print(line) }
         }
     }
 
@@ -70,8 +70,9 @@ struct ProfilesCommand: ParsableCommand {
             }
             let lines =
                 switch found {
-                case .profile(let profile): json ? [profile.json] : ProfileText.lines(profile)
-                case .timeline(let file): json ? [file.json] : ProfileText.lines(file)
+                case .profile(let profile):
+                    json ? [profile.json] : ProfileText.lines(profile, width: Terminal.tableWidth)
+                case .timeline(let file): json ? [file.json] : ProfileText.lines(file, width: Terminal.tableWidth)
                 }
             for line in lines { console.print(line) }
         }
@@ -99,7 +100,7 @@ struct ProfilesCommand: ParsableCommand {
                     let found = try ProfileCatalogue.profileOrTimeline(atPath: file)
                     console.print("\(file): \(ProfileText.checked(found))")
                 } catch {
-                    console.print("\(error)", to: .progress)
+                    console.errors(error)
                     isValid = false
                 }
             }

@@ -48,8 +48,8 @@ struct ProxyCommand: AsyncParsableCommand {
             requests that it has matched and the faults that have fired.
 
             While the proxy runs, it reads commands from standard input, one per
-            line. It replies 'ok ...' when the command has taken effect, or
-            'error ...':
+            line. It replies to each line, also to an invalid one, with a line: 'ok ...'
+            when the command has taken effect, or 'error ...'. Empty lines are ignored.
               profile NAME|FILE   switch to a profile ('100-loss' loses all packets)
               timeline NAME|FILE|TIMES
                                   start a timeline
@@ -78,8 +78,8 @@ struct ProxyCommand: AsyncParsableCommand {
             immediately. --until-eof and --exit-with-parent add reasons to stop.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid file; 69 cannot bind
-            the port, resolve the upstream or write --pcapng; 130 stopped by a second
-            signal.
+            the port, resolve the upstream, or write --pcapng or the output; 130 stopped
+            by a second signal.
             """)
 
     @Option(
@@ -141,6 +141,8 @@ struct ProxyCommand: AsyncParsableCommand {
     private static let ends: [String: Side] = ["server": .server, "client": .client]
 
     func validate() throws {
+        try AddressArgument.check(listen, option: "--listen")
+        try AddressArgument.check(upstream, option: "--upstream")
         guard Endpoint(listen) != nil else {
             throw ValidationError("--listen '\(listen)' must be HOST:PORT, such as 127.0.0.1:9000, [::1]:9000 or 9000")
         }
@@ -183,8 +185,10 @@ struct ProxyCommand: AsyncParsableCommand {
         let link = try link.link(console)
         let logger = Logger(label: "slowlane") { _ in ConsoleLogHandler(console, level: quiet ? .error : .info) }
 
-        var configuration = ProxyConfiguration(
-            listen: listen, upstream: upstream, connectionsMax: connectionsMax(console),
+        var configuration = try ProxyConfiguration(
+            listen: listen, upstream: upstream,
+            connectionsMax: ConnectionLimit.connectionsMax(
+                maxConnections, default: ProxyConfiguration.connectionsMaxDefault, console),
             connectTimeout: .nanoseconds(Int64(connectTimeout * 1e9)))
         configuration.seed = self.link.seed
         configuration.clientStack = self.link.client
@@ -242,9 +246,9 @@ struct ProxyCommand: AsyncParsableCommand {
         let folder = ProcessInfo.processInfo.environment["SLOWLANE_DASHBOARD_FILES"]
         do {
             return try await ForegroundDashboard.start(
-                port: dashboardPort, seed: link.seed, Dashboard(folder: folder))
+                port: dashboardPort, portOption: "--dashboard", seed: link.seed, Dashboard(folder: folder))
         } catch {
-            console.error("--dashboard: \(error)")
+            console.error("\(error)")
             throw ExitStatus.unavailable
         }
     }
@@ -265,16 +269,5 @@ struct ProxyCommand: AsyncParsableCommand {
             console.error("--pcapng \(error)")
             throw ExitStatus.unavailable
         }
-    }
-
-    private func connectionsMax(_ console: Console) -> Int {
-        let wanted = maxConnections ?? ProxyConfiguration.connectionsMaxDefault
-        let (count, files) = Terminal.connectionsMax(wanted)
-        if maxConnections != nil && count < wanted {
-            console.print(
-                "note: the limit of open files (ulimit -n) is \(files), so --max-connections is \(count)", to: .progress
-            )
-        }
-        return count
     }
 }

@@ -87,7 +87,10 @@ struct RunCommand: AsyncParsableCommand {
             "Run only scenarios and variants with this tag; repeated, with any of them.", valueName: "name"))
     var tag: [String] = []
 
-    @Option(help: ArgumentHelp("Random seed. (default: the seed of the scenario)", valueName: "number"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Random seed. (default: the seed of the scenario)", valueName: "number"),
+        transform: SeedArgument.parse)
     var seed: UInt64?
 
     @Option(

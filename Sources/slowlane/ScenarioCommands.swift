@@ -48,7 +48,7 @@ struct ScenariosCommand: ParsableCommand {
                         files.append(try ScenarioCatalogue.scenario(isPath ? "./\(name)" : name))
                         sources.append(name)
                     } catch {
-                        console.print("\(error)", to: .progress)
+                        console.errors(error)
                         isValid = false
                     }
                 }
@@ -59,7 +59,9 @@ struct ScenariosCommand: ParsableCommand {
             if json {
                 for (file, source) in zip(files, sources) { console.print(ScenarioText.json(file, source: source)) }
             } else if !files.isEmpty {
-                for line in ScenarioText.lines(files, sources: sources) { console.print(line) }
+                for line in ScenarioText.lines(files, sources: sources, width: Terminal.tableWidth) {
+                    console.print(line)
+                }
             }
             if !isValid { throw ExitStatus.invalidFile }
         }
@@ -123,10 +125,10 @@ struct ExplainCommand: ParsableCommand {
     func run() throws {
         let console = Console()
         guard let key else {
-            for line in ScenarioText.overview() { console.print(line) }
+            for line in ScenarioText.overview(width: Terminal.tableWidth) { console.print(line) }
             return
         }
-        guard let lines = ScenarioText.explanation(of: key) else {
+        guard let lines = ScenarioText.explanation(of: key, width: Terminal.tableWidth) else {
             console.error(
                 "no key is called '\(key.prefix(60))'\(NearestName.hint(key, in: ScenarioFormat.keyNames)) "
                     + "('slowlane explain' lists the keys of a file)")

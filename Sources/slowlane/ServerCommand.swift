@@ -52,9 +52,11 @@ struct ServerCommand: AsyncParsableCommand {
     var config: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Random seed; with the same seed, toxics affect the same connections. (default: random)",
-            valueName: "number"))
+            valueName: "number"),
+        transform: SeedArgument.parse)
     var seed: UInt64?
 
     @Flag(help: "Include proxy metrics in /metrics. (/slowlane/v1/metrics always includes them.)")
@@ -133,7 +135,8 @@ struct ServerCommand: AsyncParsableCommand {
         if ToxiproxyProgram.invoked == .server { server.style = .toxiproxy }
         server.configurationPath = config
         if let seed { server.seed = seed }
-        server.limits = limits
+        let console = Console()
+        server.limits = try limits(console)
         if proxyMetrics || runtimeMetrics { server.metrics = .init(proxies: proxyMetrics, process: runtimeMetrics) }
         server.token = token
         server.dashboard = Dashboard(
@@ -148,7 +151,7 @@ struct ServerCommand: AsyncParsableCommand {
         server.logLevel = environment["LOG_LEVEL"] ?? ""
         server.isQuiet = quiet
         do throws(ForegroundServer.StartError) {
-            try await server.run(Console())
+            try await server.run(console)
         } catch {
             switch error {
             case .unsuitableAddress: throw ExitStatus.usage
@@ -158,12 +161,13 @@ struct ServerCommand: AsyncParsableCommand {
         }
     }
 
-    private var limits: ServerLimits {
+    private func limits(_ console: Console) throws -> ServerLimits {
         var limits = ServerLimits()
         limits.proxiesMax = maxProxies
         limits.toxicsMax = maxToxics
         limits.faultsMax = maxFaults
-        limits.connectionsMax = Terminal.connectionsMax(maxConnections ?? limits.connectionsMax).count
+        limits.connectionsMax = try ConnectionLimit.connectionsMax(
+            maxConnections, default: limits.connectionsMax, console)
         limits.bodyBytesMax = maxBody
         limits.headerBytesMax = maxHeaders
         limits.apiConnectionsMax = maxCallers

@@ -18,11 +18,13 @@ struct ServerOptions: ParsableArguments {
 
     private static let hostDefault = "http://localhost:8474"
 
-    func client() throws -> APIClient {
+    /// Returns the client; it prints the server's warnings.
+    func client(_ console: Console) throws -> APIClient {
         let environment = ProcessInfo.processInfo.environment
         let url = host ?? environment["SLOWLANE_URL"] ?? environment["TOXIPROXY_URL"] ?? Self.hostDefault
-        let client = APIClient(
+        var client = APIClient(
             url: url, token: token ?? environment["SLOWLANE_TOKEN"], userAgent: "slowlane/\(SlowlaneVersion.current)")
+        client?.onWarning = { console.print("warning: \(TextTable.singleLine($0))", to: .progress) }
         guard let client else {
             throw ValidationError("--host '\(url)' must be the URL of a server, such as \(Self.hostDefault)")
         }

@@ -39,7 +39,10 @@ struct ShrinkCommand: AsyncParsableCommand {
             "Shrink this variant only; 'none' is the scenario without a variant. (default: all)", valueName: "name"))
     var variant: String?
 
-    @Option(help: ArgumentHelp("Random seed. (default: the seed of the scenario)", valueName: "number"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Random seed. (default: the seed of the scenario)", valueName: "number"),
+        transform: SeedArgument.parse)
     var seed: UInt64?
 
     @Option(

@@ -9,34 +9,58 @@ internal import ToxiproxyCLI
 @main
 enum Main {
     static func main() async {
+        StandardStream.openClosedStreams()
         let arguments = Array(CommandLine.arguments.dropFirst())
+        let status: Int32
         switch ToxiproxyProgram.invoked {
-        case nil:
-            if let message = UnknownCommand.message(for: arguments, of: Slowlane.self) {
-                Console().print(message, to: .progress)
-                exit(ExitStatus.usage.rawValue)
-            }
-            await Slowlane.main()
+        case nil: status = await run(arguments)
         case .client:
             let outcome = await ToxiproxyCLI(
                 environment: ProcessInfo.processInfo.environment, isTerminal: Terminal.isStandardOutput
             ).run(arguments)
-            try? FileHandle.standardOutput.write(contentsOf: Data(outcome.output.utf8))
-            try? FileHandle.standardError.write(contentsOf: Data(outcome.errors.utf8))
-            exit(outcome.status)
+            StandardStream.output.write(outcome.output)
+            StandardStream.errors.write(outcome.errors)
+            status = outcome.status
         case .server:
             switch ToxiproxyServerArguments.parse(arguments) {
-            case .run(let arguments): await Slowlane.main(arguments)
-            case .exit(let text, let status):
-                (status == 0 ? FileHandle.standardOutput : .standardError).write(Data(text.utf8))
-                exit(status)
+            case .run(let arguments): status = await run(arguments)
+            case .exit(let text, let code):
+                (code == 0 ? StandardStream.output : .errors).write(text)
+                status = code
             }
+        }
+        exit(StandardStream.exitStatus(status))
+    }
+
+    /// Runs a command of Slowlane and returns its exit status. ArgumentParser's own entry point does not notice output
+    /// that cannot be written.
+    private static func run(_ arguments: [String]) async -> Int32 {
+        if let message = UnknownCommand.message(for: arguments, of: Slowlane.self) {
+            Console().print(message, to: .progress)
+            return ExitStatus.usage.rawValue
+        }
+        do {
+            var command = try await Slowlane.asyncParseAsRoot(arguments)
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            return 0
+        } catch {
+            let status = Slowlane.exitCode(for: error).rawValue
+            let text = Slowlane.fullMessage(for: error)
+            if !text.isEmpty { (status == 0 ? StandardStream.output : .errors).write(text + "\n") }
+            return status
         }
     }
 }
 
 /// `slowlane`.
 struct Slowlane: AsyncParsableCommand {
+    /// The beginning of ArgumentParser's messages, in the style of all others.
+    static let _errorPrefix = "error: "
+
     static let configuration = CommandConfiguration(
         commandName: "slowlane",
         abstract: "A TCP proxy that delays traffic as a real mobile network would.",
@@ -50,7 +74,7 @@ struct Slowlane: AsyncParsableCommand {
               slowlane measure edge 3g wifi
 
             Exit status: 0 success; 1 a measurement, an expectation or a server call failed; 64 wrong arguments; 65 invalid file; \
-            69 cannot bind the port or reach the server; 70 internal error (please report); 77 not permitted; \
+            69 cannot bind the port, reach the server or write the output; 70 internal error (please report); 77 not permitted; \
             130 interrupted.
             """,
         version: SlowlaneVersion.current,

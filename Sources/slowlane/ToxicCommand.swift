@@ -76,12 +76,18 @@ struct ToxicCommand: AsyncParsableCommand {
 
         func run(_ client: APIClient, _ console: Console) async throws {
             let stream = upstream ? "upstream" : "downstream"
-            let toxic = try await client.call(
-                "POST", APIClient.path("proxies", proxy, "toxics"),
-                .object([
-                    "name": name.map { .text($0) } ?? .null, "type": .text(type), "stream": .text(stream),
-                    "toxicity": .number(toxicity), "attributes": try ToxicCommand.attributes(attribute, ofType: type),
-                ]))
+            let definition: JSONObject = [
+                "name": name.map { .text($0) } ?? .null, "type": .text(type), "stream": .text(stream),
+                "toxicity": .number(toxicity), "attributes": try ToxicCommand.attributes(attribute, ofType: type),
+            ]
+            let toxic: JSONValue
+            do {
+                toxic = try await client.call(
+                    "POST", APIClient.path("proxies", proxy, "toxics"), .object(definition))
+            } catch APIClient.CallError.errorResponse(status: 400, let reason) {
+                throw APIClient.CallError.errorResponse(
+                    status: 400, reason: reason + ToxicAttributes.hint(ofUnknownType: type))
+            }
             if server.json { return console.print(toxic.json) }
             console.print("Added \(stream) \(type) toxic '\(toxic["name"].displayText)' on proxy '\(proxy)'")
         }

@@ -20,16 +20,28 @@ import Testing
     @Test func proxiesHaveAHeaderOnATerminalAndTabsElsewhere() throws {
         let proxies = try Self.json(Self.proxies)
         #expect(
-            ProxyText.list(proxies, isTerminal: false) == [
+            ProxyText.list(proxies, terminalWidth: nil) == [
                 "api\t127.0.0.1:1\tx:2\tdisabled\t0", "redis\t127.0.0.1:26379\tdb:6379\tenabled\t2",
             ])
         #expect(
-            ProxyText.list(proxies, isTerminal: true) == [
+            ProxyText.list(proxies, terminalWidth: 100) == [
                 "NAME   LISTEN           UPSTREAM  STATE     TOXICS",
                 "api    127.0.0.1:1      x:2       disabled  0",
                 "redis  127.0.0.1:26379  db:6379   enabled   2",
             ])
-        #expect(ProxyText.list(.null, isTerminal: false).isEmpty)
+        #expect(ProxyText.list(.null, terminalWidth: nil).isEmpty)
+    }
+
+    @Test(arguments: [80, 90, 110, 200]) func theProfilesFitATerminalWithWholeNamesAndValues(_ width: Int) {
+        let lines = ProfileText.catalogue(width: width)
+        #expect(lines.allSatisfy { $0.count <= width }, "\(lines)")
+        for profile in ProfileCatalogue.builtIn {
+            #expect(
+                lines.contains { $0.hasPrefix("\(profile.id)  ") && (width < 90 || !$0.contains("...")) },
+                "\(profile.id)")
+        }
+        #expect(
+            lines.contains { $0.contains("240 kbit/s") && $0.contains(width < 120 ? "400/440 ms" : "400 ms / 440 ms") })
     }
 
     @Test func theLinkOfAProxyIsShownOnlyIfTheServerHasLinks() throws {

@@ -16,6 +16,42 @@ import Testing
         #expect(TextTable.lines([["A", "BB"], ["ccc", ""], ["d", "e"]]) == ["A    BB", "ccc", "d    e"])
     }
 
+    @Test(arguments: [1, 8, 20, 33, 40, 59, 60, 100_000, Int.max]) func aTableFitsItsWidth(_ width: Int) {
+        let rows = [
+            ["NAME", "ABOUT", "N"], [String(repeating: "n", count: 30), String(repeating: "日", count: 12), "1"],
+            ["e\u{301}\u{301}", "👩‍👩‍👧 x", "1000000"],
+        ]
+        let lines = TextTable.lines(rows, width: width)
+        let widest = lines.map(\.terminalWidth).max() ?? 0
+        // Three columns of at least 8, 8 and 7, and two gaps.
+        #expect(widest <= max(width, 27), "\(lines)")
+        if width >= 65 {
+            #expect(lines == TextTable.lines(rows))
+        } else {
+            #expect(widest > min(width, 27) - 6, "no more is taken than necessary: \(lines)")
+            #expect(lines[1].contains("..."), "\(lines)")
+        }
+        #expect(lines[2].contains("1000000") && lines[2].hasPrefix("e\u{301}\u{301} "))
+    }
+
+    @Test func aWrappedColumnKeepsAllWords() {
+        let words = (0..<30).map { "word\($0)" }
+        let rows = [["KEY", "ABOUT"], ["a", words.joined(separator: " ")], ["b", "short"]]
+        let lines = TextTable.lines(rows, width: 40, wrapsLastColumn: true)
+        #expect(lines.allSatisfy { $0.count <= 40 } && lines.count > 5)
+        #expect(lines.dropFirst().dropLast().flatMap { $0.split(separator: " ") }.map(String.init) == ["a"] + words)
+        #expect(lines.last == "b    short")
+        #expect(TextTable.lines(rows, width: nil, wrapsLastColumn: true).count == 3)
+        #expect(TextTable.lines(rows, width: Int.min, wrapsLastColumn: true).last == "b    short")
+    }
+
+    @Test func onlyAPositiveNumberOfColumnsCounts() {
+        for (text, columns) in [("0", nil), ("1", 1), ("100000", 100_000), ("-3", nil), ("x", nil), ("", nil)] {
+            #expect(Terminal.columns(inEnvironment: ["COLUMNS": text]) == columns)
+        }
+        #expect(Terminal.columns(inEnvironment: [:]) == nil)
+    }
+
     @Test func textOfOthersIsOneLineWithoutControlCharacters() {
         #expect(TextTable.singleLine("a\nb\u{1B}[31m\u{2028}c\u{200B}\u{202E}") == "a b [31m c")
         #expect(TextTable.singleLine(nil).isEmpty)
@@ -71,12 +107,24 @@ import Testing
     }
 
     @Test func aLineIsEditedWithBackspaceAndControlU() {
-        var editor = LineEditor()
-        func type(_ text: String) -> String? { text.utf8.reduce(nil) { $0 ?? editor.append($1) } }
+        var editor = LineEditor(hasEditingKeys: true)
+        func type(_ text: String) -> InputLine? { text.utf8.reduce(nil) { $0 ?? editor.append($1) } }
         #expect(type("staé\u{7F}tx\u{08}us") == nil)
         #expect(editor.text == "status")
-        #expect(type("\n") == "status")
-        #expect(type("nonsense\u{15}quit\r") == "quit")
+        #expect(type("\n") == .command("status"))
+        #expect(type("nonsense\u{15}quit\r") == .command("quit"))
+        #expect(type("\u{01}help\n") == .command("help"))
         #expect(type("  \n") == nil)
+    }
+
+    @Test func aLineThatCannotBeACommandHasAReason() {
+        var editor = LineEditor(hasEditingKeys: false)
+        func read(_ bytes: [UInt8]) -> InputLine? { (bytes + [10]).reduce(nil) { $0 ?? editor.append($1) } }
+        #expect(read([0xFF]) == .invalid("the line is not valid UTF-8"))
+        #expect(read([0x7F]) == .invalid("the line contains a control character"))
+        #expect(read(Array(repeating: 0x61, count: 4097)) == .invalid("the line is longer than 4096 bytes"))
+        #expect(read(Array(repeating: 0x61, count: 4096)) == .command(String(repeating: "a", count: 4096)))
+        #expect(read(Array("\ta\tb ".utf8)) == .command("a\tb"))
+        #expect(read([]) == nil)
     }
 }

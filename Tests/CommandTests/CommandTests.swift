@@ -23,6 +23,34 @@ import Testing
         return (command, try #require(Int(port)))
     }
 
+    @Test(arguments: [
+        ("nonsense", "error unknown command 'nonsense'"), ("# a comment", "error unknown command '# a comment'"),
+        ("x\\377y", "error the line is not valid UTF-8"), ("profile 3g\\0", "error the line contains a control"),
+        ("\\001", "error the line contains a control"), ("\\033[A", "error the line contains a control"),
+        ("$(head -c 5000 /dev/zero | tr '\\0' a)", "error the line is longer than 4096 bytes"),
+        ("profile $(head -c 4080 /dev/zero | tr '\\0' a)", "error "), ("fault", "error fault needs a rule"),
+        ("fault GET * committed", "error "), ("\\342\\200\\250", "error "), ("status\\tx", "error "),
+        ("  STATUS  ", "ok profile none"), ("help\\r", "ok commands: "), ("profile\\t3g", "ok profile 3g"),
+    ]) func everyLineGetsOneReply(_ line: String, reply: String) async throws {
+        let script = "printf \"\(line)\\n\\n   \\nfaults\\n\(line)\\nquit\" | \"$0\" proxy --upstream 9 --quiet"
+        let command = try Command(["-c", script, Command.binary.path()], binary: URL(filePath: "/bin/bash"))
+        #expect(await command.end() == 0)
+        let replies = command.output.text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst()
+            .dropLast()
+        #expect(replies.count == 4, "\(replies)")
+        #expect(replies.first?.hasPrefix(reply) == true && replies.first == replies.dropFirst(2).first, "\(replies)")
+        #expect(replies.dropFirst().first == "ok faults: none" && replies.last == "ok quit", "\(replies)")
+    }
+
+    @Test func anUnknownCommandGetsEachKnownOneOnce() async throws {
+        let (command, _) = try await proxy("--until-eof", upstream: 9)
+        command.type("nonsense\n", andClose: true)
+        let reply = try await command.output.line(with: "error unknown command")
+        let names = try #require(reply.firstMatch(of: /\((.*)\)/)).1.split(separator: ", ")
+        #expect(names.count == Set(names).count && names.contains("fault") && names.contains("faults"), "\(names)")
+        #expect(await command.end() == 0)
+    }
+
     @Test func repliesComeWhenCommandsHaveTakenEffect() async throws {
         let (listener, upstream) = try TestSocket.listen()
         let (command, port) = try await proxy(upstream: upstream)

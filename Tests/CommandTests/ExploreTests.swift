@@ -96,7 +96,8 @@ extension CommandTests {
             (["--shard", "1/4"], "needs --results"), (["--lean", "x"], "must be auto"),
             (["--shard", "1/4", "--results", "x", "--time", "5s"], "exclude --time"),
             (["--seeds", "5..<5"], "must be a range"), (["--time", "0s"], "must be a duration above 0"),
-            (["--seed", "x"], "must be a whole number, or commit"), (["--vary", "all"], "must be a list of workload"),
+            (["--seed", "x"], "must be a whole number from 0 to 18446744073709551615, or commit"),
+            (["--vary", "all"], "must be a list of workload"),
             (["--seed", "3", "--seeds", "7"], "excludes --seeds"),
             (["--mutant", "no-such"], "is not the name of a mutant"),
         ]) func wrongArgumentsAreExplained(_ arguments: [String], _ message: String) async throws {

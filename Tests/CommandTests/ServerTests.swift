@@ -67,10 +67,11 @@ import Testing
                     == #"0 {"web":{"enabled":true,"listen":"\#(listen)","name":"web","toxics":[],"upstream":"127.0.0.1:\#(port)"}}"#
                     + "\n")
             #expect(try await slowlane("delete web") == "0 Deleted proxy web\n")
-            #expect(try await slowlane("delete web") == "1 Failed to delete proxy 'web': HTTP 404: proxy not found\n")
+            #expect(
+                try await slowlane("delete web") == "1 error: cannot delete proxy 'web': HTTP 404: proxy not found\n")
             #expect(
                 try await slowlane("toxic add -t nonsense web")
-                    == "1 Failed to add toxic: HTTP 404: proxy not found\n")
+                    == "1 error: cannot add toxic: HTTP 404: proxy not found\n")
             #expect(try await slowlane("toxic add -t latency -a latency web").hasPrefix("64 "))
         }
         #expect(status == 0)
@@ -79,9 +80,17 @@ import Testing
 
     @Test func withoutAServerCommandsPrintARemedy() async throws {
         let free = try TestSocket.unusedPort()
-        let result = try await Command.run("list", "--host", "http://127.0.0.1:\(free)")
-        #expect(result.status == 1)
-        #expect(result.errors.contains("start one with 'slowlane server'") && result.errors.contains("refused"))
+        let words = [
+            "list", "inspect web", "create web --upstream 9", "toggle web", "delete web", "reset", "link web edge",
+            "link web", "toxic add -t noop web", "toxic update -n n web", "toxic remove -n n web", "events",
+        ]
+        for command in words {
+            let result = try await Command.run(
+                command.split(separator: " ").map(String.init) + ["--host", "http://127.0.0.1:\(free)"])
+            #expect(result.status == 69, "\(command): \(result.errors)")
+            #expect(result.errors.hasPrefix("error: cannot "), "\(command): \(result.errors)")
+            #expect(result.errors.contains("start one with 'slowlane server'") && result.errors.contains("refused"))
+        }
         #expect(try await Command.run("list", "--host", "ftp://x").status == 64)
     }
 

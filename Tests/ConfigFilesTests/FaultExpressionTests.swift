@@ -71,7 +71,7 @@ import Testing
         ("GET committed trickle 0", 23, "must be from 1 to"),
         ("GET committed cut clint", 19, "did you mean 'client'?"),
         ("GET committed cut client now", 26, "unexpected 'now'"),
-        ("GET committed hold 5s client", 15, "side applies to abort, close and mute only"),
+        ("GET committed hold 5s client", 15, "side applies to cut, close and mute only"),
         ("GET committed reply 99", 21, "must be from 200 to 599"),
         ("GET committed reply 503 busy", 25, "expected a header field"),
         ("GET committed reply 503 X-A:", 25, "has no value"),

@@ -91,4 +91,13 @@ import Testing
         #expect(header.hasPrefix(#"299 - "unknown field 'a??Set-Cookie: ?\"\\nnn"#), "\(header)")
         #expect(header.utf8.allSatisfy { (0x20..<0x7F).contains($0) } && header.utf8.count < 200)
     }
+
+    @Test func theTextsOfAHeaderAreThoseThatWereWritten() {
+        let texts = ["plain", #"a "quoted\" \text"#, "", "comma, 299 - and dash"]
+        #expect(RequestWarnings.texts(ofHeader: RequestWarnings.header(texts)) == texts)
+        // What other programs may send.
+        for (value, texts) in [("", []), ("299 - x", []), (#"110 a "open"#, ["open"]), (#"1 - "a\"#, [#"a\"#])] {
+            #expect(RequestWarnings.texts(ofHeader: value) == texts)
+        }
+    }
 }

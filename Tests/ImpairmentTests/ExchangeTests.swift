@@ -116,7 +116,7 @@ import Testing
             ])
         // The capture states the cause of the RST.
         let resets = sockets.packets.filter { $0.record.kind == .reset }
-        #expect(resets.first?.cause == "fault: response withheld, connection aborted")
+        #expect(resets.first?.cause == "fault: response withheld, connection cut")
         // The rule applies once.
         let next = sockets.open()
         sockets.send(Self.request("GET", "n1"), from: .client, next)

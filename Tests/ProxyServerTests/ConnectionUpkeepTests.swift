@@ -51,6 +51,19 @@ import Testing
             let budget = FileBudget(files: 20_000)
             #expect(2 * budget.connectionsMax + FileBudget.filesReserved + 20_000 / FileBudget.pipeShare <= 20_000)
             #expect(FileBudget(files: 64).connectionsMax >= 1)
+            for processors in [1, 2, 8, 64] {
+                let least = FileBudget.filesMin(processors: processors)
+                #expect(FileBudget.connectionsMax(files: least, processors: processors) == 1)
+                #expect(FileBudget.connectionsMax(files: least - 1, processors: processors) == 0)
+                var before = 0
+                for files in 0..<5000 {
+                    let count = FileBudget.connectionsMax(files: files, processors: processors)
+                    #expect(count >= before - 1, "a higher limit allows as many, up to rounding")
+                    let others = FileBudget.filesAtStart(processors: processors) + FileBudget.pipeFiles(of: files)
+                    #expect(count == 0 || 2 * count + others <= files)
+                    before = count
+                }
+            }
             for _ in 0..<budget.connectionsMax { budget.take() }
             #expect(budget.isFull)
             budget.release()

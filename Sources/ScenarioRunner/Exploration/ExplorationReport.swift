@@ -57,7 +57,7 @@ struct ExplorationReport {
                     "\(entry.count)", seeds + (entry.count > 5 ? " ..." : ""),
                 ])
             }
-            lines += TextTable.lines(rows)
+            lines += TextTable.lines(rows, width: Terminal.tableWidth)
         }
         for state in tally.unreached(wanted) { lines.append("never reached: \(TextTable.singleLine(state))") }
         let passed = tally.seeds - tally.failed - tally.errors
@@ -82,7 +82,7 @@ struct ExplorationReport {
             for (text, count) in cells.map({ ("\($0.key)", $0.value) }).sorted(by: { ($1.1, $0.0) < ($0.1, $1.0) }) {
                 rows.append([text, "\(count)"])
             }
-            lines += TextTable.lines(rows) + [""]
+            lines += TextTable.lines(rows, width: Terminal.tableWidth) + [""]
         }
         let missing = missingFaults(tally)
         if !missing.isEmpty {

@@ -119,7 +119,7 @@ public struct Explorer: Sendable {
             return fail(RunStatus.usage, "\(error)")
         }
         let found = selection.takeRuns(ofVariant: options.variant ?? "none", tags: [], needsSeed: false)
-        for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
+        for rejection in selection.rejections { console.errors(rejection.description) }
         if !selection.rejections.isEmpty { return .failure(PlanEnd(status: RunStatus.invalidFile)) }
         guard let (source, runs) = found.first, found.count == 1 else {
             return found.isEmpty

@@ -68,7 +68,7 @@ public struct SelfTest: Sendable {
             return RunStatus.usage
         }
         var plan = selection.plan(worlds: nil)
-        for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
+        for rejection in selection.rejections { console.errors(rejection.description) }
         if !selection.rejections.isEmpty { return RunStatus.invalidFile }
         for run in plan where run.world == .live && !options.isQuiet {
             console.print("\(run.scenario.fullName): not run, because it needs real time", to: .progress)

@@ -56,7 +56,7 @@ public struct ShrinkSession: Sendable {
         }
         let plan = selection.plan(
             variant: options.variant, worlds: nil, seed: options.seed, mutants: options.mutants)
-        for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
+        for rejection in selection.rejections { console.errors(rejection.description) }
         if !selection.rejections.isEmpty { return RunStatus.invalidFile }
         for run in plan where run.world == .live {
             console.error("\(run.scenario.fullName) cannot be shrunk: \(run.scenario.realTimeReason ?? "")")
