@@ -96,7 +96,7 @@ import Testing
         expected.records["b\u{0}c"] = second.records["b\u{0}c"]
         expected.entries[4] = .some(nil)
         expected.quarantine = ["q": "again"]
-        expected.account = second.account
+        expected.account = second.account ?? nil
         Self.expect(try store.load(), equals: expected)
     }
 
