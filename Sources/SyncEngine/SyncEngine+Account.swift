@@ -24,8 +24,8 @@ extension SyncEngine {
         pendingChange.index = index
     }
 
-    /// Takes back an account that was stored because a change was sent: the server rejects the credentials, and has
-    /// certainly executed no change.
+    /// Takes back an account that was stored because a change was sent or the user adopted it: the server rejects the
+    /// credentials, and has certainly executed no change.
     mutating func releaseAccount() {
         guard isAccountStored, isAccountTentative, !entries.values.contains(where: \.mayBeCommitted) else { return }
         isAccountStored = false

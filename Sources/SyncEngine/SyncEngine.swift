@@ -266,7 +266,7 @@ public struct SyncEngine: Sendable {
     /// The user accepts the account of the client for the store.
     ///
     /// Pending changes will be sent to it. A record that the server does not have becomes a conflict with a deletion;
-    /// none is deleted. The account is stored when a change is sent or the server accepts the credentials.
+    /// none is deleted. The store gets its former account back if the server rejects the credentials.
     public mutating func adopt(at now: Instant) {
         tick(now)
         guard let found = mismatch?.found else { return }
@@ -275,6 +275,7 @@ public struct SyncEngine: Sendable {
         account = found
         (isAccountStored, isAccountTentative) = (false, true)
         index = IndexState(isAdopting: true)
+        storeAccount()
         syncRequested(at: now)
     }
 
