@@ -206,7 +206,7 @@ extension ScenarioFormat {
                     "Whether the operating system reports the interface as down during an outage."),
                 Key(
                     "interface", .choice(["cell", "wlan"]), default: "unchanged",
-                    "The kind of interface that the client sees."),
+                    "The kind of interface that the client sees: `cell` is metered, `wlan` is not."),
                 Key("down", .anything, "Conditions in place of a profile: those of the downlink."),
                 Key("up", .anything, "Conditions in place of a profile: those of the uplink."),
                 Key(

@@ -45,7 +45,7 @@ extension StoreChange {
             add(id.text)
             add(reason)
         }
-        add(account?.history)
+        add((account ?? nil)?.history)
         add(index?.cursor)
         add(index?.entityTag)
         return hash.value

@@ -9,7 +9,7 @@ internal import SyncStore
 /// Each change is durable when its call returns. A process that synchronises the store sends it at once; otherwise the
 /// next sync does.
 public struct OfflineNotes {
-    let store: SyncStore
+    private(set) var store: SyncStore
     private let path: String
     private let resource = NotesResource()
     /// The state when it was last read; empty if it was not.
@@ -35,6 +35,16 @@ public struct OfflineNotes {
         try load()
     }
 
+    /// Reads the store at a path, which is not created, changed or locked. Changes are rejected.
+    ///
+    /// - Throws: A `SyncStoreError` if there is no store, or it cannot be read.
+    public init(reading path: String) throws {
+        (self.path, readsNotes) = (path, true)
+        store = try SyncStore(reading: path, resource: resource.name)
+        engine = Self.engine(StoredState(), resource)
+        try load()
+    }
+
     private static func engine(_ state: StoredState, _ resource: NotesResource) -> SyncEngine {
         var engine = SyncEngine(resource: resource, restoring: state, account: nil, seed: .random(in: 0...(.max)))
         engine.started(interface: NetworkInterface(isUp: false), at: .start)
@@ -53,6 +63,7 @@ public struct OfflineNotes {
     /// Reads what other processes have changed since the last call, and returns whether there was anything.
     public mutating func refresh() throws -> Bool {
         guard try store.hasForeignChanges else { return false }
+        if store.isCopy { store = try SyncStore(reading: path, resource: resource.name) }
         try load()
         return true
     }
@@ -149,8 +160,10 @@ public struct OfflineNotes {
         }
     }
 
-    /// Sends a rejected change again at the next sync.
+    /// Sends a rejected change again, and transfers the note's stopped attachments again, at the next sync.
     public mutating func retry(_ uuid: String) throws {
+        let hasTransfers = try store.retryTransfers(of: RecordID(uuid))
+        if hasTransfers && engine.row(RecordID(uuid))?.icon != .error { return }
         try change(RecordID(uuid)) { engine throws(SyncEngine.RecordError) in
             try engine.retry(RecordID(uuid), at: .start)
         }
@@ -197,7 +210,9 @@ extension OfflineNotes.NoteError {
             case .notInConflict:
                 "the note is not in conflict, or its server version has changed; look at it again with "
                     + "'slowlane notes show'"
-            case .notParked: "the server rejects no change of the note ('slowlane notes status' lists rejected changes)"
+            case .notParked:
+                "the server rejects no change of the note, and none of its attachments has stopped ('slowlane notes status' "
+                    + "lists both)"
             }
     }
 }

@@ -27,6 +27,9 @@ extension SyncClient {
         }
     }
 
+    /// Returns all attachments whose transfer was requested by this store, with their states.
+    public func attachments() async throws -> [LocalAttachment] { try await onLoop { $0.attachments } }
+
     /// Returns the attachments of a record whose transfer was requested by this store, with their states.
     public func attachments(of record: RecordID) async throws -> [LocalAttachment] {
         try await onLoop { core in core.attachments.filter { $0.record == record } }

@@ -155,7 +155,9 @@ public struct AttachmentUpload: Sendable {
         switch response.status {
         case 200...299: adopt(response, method, range, at: now)
         case 409:
-            // The state has changed, or another upload has the name; a HEAD tells which.
+            // The state has changed, or another upload has the name; a HEAD tells which. An upload that a PUT finds was
+            // begun by another client, or by an earlier transfer of this one, which may have sent all bytes.
+            if method == "PUT" { sentEnd = length }
             isOffsetKnown = false
             failures += 1
             guard failures == 1 else { return wait(at: now, isCounted: true) }

@@ -6,8 +6,8 @@ public struct StoreChange: Hashable, Sendable {
     public var entries: [Int: OutboxEntry?] = [:]
     /// Records that cannot be read, with the reason; `nil` deletes.
     public var quarantine: [RecordID: String?] = [:]
-    /// The account to store.
-    public var account: SyncAccount?
+    /// The account to store; `.some(nil)` deletes.
+    public var account: SyncAccount??
     /// The state of the index to store.
     public var index: IndexState?
 
@@ -24,7 +24,7 @@ public struct StoreChange: Hashable, Sendable {
         records.merge(later.records) { $1 }
         entries.merge(later.entries) { $1 }
         quarantine.merge(later.quarantine) { $1 }
-        account = later.account ?? account
+        if let account = later.account { self.account = .some(account) }
         index = later.index ?? index
     }
 }

@@ -21,10 +21,11 @@ extension SyncEngine {
             }
             if case .index = exchange.activity { indexWork.want() }
             if let id = exchange.activity.recordID { schedule(id) }
+            releaseAccount()
             return credentialsRejected(status: status, generation: exchange.generation)
         default: break
         }
-        if let mismatch = mismatch(of: reply) {
+        if let mismatch = mismatch(of: reply, to: exchange) {
             // The index confirms it: a single odd response is no reason to stop.
             guard case .index = exchange.activity else {
                 return handlePathFailure(of: exchange, isOutcomeUnknown: true)
@@ -33,7 +34,10 @@ extension SyncEngine {
             outputs.append(.report(.mismatch(mismatch)))
             return
         }
-        storeAccount()
+        if isAccepted(reply, to: exchange) {
+            isAccountTentative = false
+            storeAccount()
+        }
         recordContact()
         if exchange.generation == token.generation { tokenAccepted() }
         switch exchange.activity {
@@ -44,6 +48,7 @@ extension SyncEngine {
         case .reconcile(let id, let sequence): handleReconciliation(reply.result, id, sequence, exchange)
         case .fetch(let id): handleFetch(reply.result, id)
         }
+        if case .forbidden = reply.result { releaseAccount() }
     }
 
     private mutating func handleProbe(_ result: SyncResult) {
@@ -65,57 +70,6 @@ extension SyncEngine {
 
     private mutating func restoreMayBeCommitted(_ exchange: Exchange) {
         if case .push(_, let sequence) = exchange.activity { restoreMayBeCommitted(sequence, exchange) }
-    }
-
-    // MARK: Account
-
-    /// Compares the client's account with the store's when the client starts.
-    mutating func compare(with configured: SyncAccount) {
-        guard let stored = account else {
-            account = configured
-            isAccountStored = false
-            return
-        }
-        let difference = AccountMismatch(stored: stored, found: configured)
-        if !difference.hasSameUser || (stored.history == nil && stored.server != configured.server) {
-            mismatch = difference
-        }
-    }
-
-    /// Stores the first account. A store belongs to no account before a change is sent or a valid response arrives, so
-    /// that a wrong address has no effect.
-    mutating func storeAccount() {
-        guard !isAccountStored else { return }
-        isAccountStored = true
-        pendingChange.account = account
-    }
-
-    /// Returns the difference between the history of a response and the one that the store belongs to; `nil` if there is
-    /// none. The first history of an account is stored.
-    private mutating func mismatch(of reply: SyncReply) -> AccountMismatch? {
-        guard var account, let configured else { return nil }
-        if let stored = account.history {
-            var isSame = reply.history.map { $0.utf8.elementsEqual(stored.utf8) } ?? false
-            // The response to a rejected request names no history.
-            switch reply.result {
-            case .forbidden, .serverError, .unavailable, .rejected: isSame = isSame || reply.history == nil
-            default: break
-            }
-            guard isSame else {
-                var found = configured
-                found.history = reply.history
-                return AccountMismatch(stored: account, found: found)
-            }
-            if reply.history == nil || account.server == configured.server { return nil }
-        } else if let history = reply.history {
-            account.history = history
-        } else {
-            return nil
-        }
-        account.server = configured.server
-        self.account = account
-        pendingChange.account = account
-        return nil
     }
 
     // MARK: Results of changes

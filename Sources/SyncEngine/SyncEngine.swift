@@ -77,6 +77,10 @@ public struct SyncEngine: Sendable {
     var account: SyncAccount?
     /// Whether the account is stored, or part of the next commit.
     var isAccountStored = true
+    /// Whether no response has accepted the credentials of the account yet.
+    var isAccountTentative = false
+    /// The account of the store before a tentative one.
+    var previousAccount: SyncAccount?
     var index: IndexState
     /// The state of the index in the store; `nil` if it is not known.
     var storedIndex: IndexState?
@@ -262,16 +266,16 @@ public struct SyncEngine: Sendable {
     /// The user accepts the account of the client for the store.
     ///
     /// Pending changes will be sent to it. A record that the server does not have becomes a conflict with a deletion;
-    /// none is deleted.
+    /// none is deleted. The store gets its former account back if the server rejects the credentials.
     public mutating func adopt(at now: Instant) {
         tick(now)
         guard let found = mismatch?.found else { return }
         mismatch = nil
+        if !isAccountTentative { previousAccount = account }
         account = found
-        pendingChange.account = found
+        (isAccountStored, isAccountTentative) = (false, true)
         index = IndexState(isAdopting: true)
-        storedIndex = index
-        pendingChange.index = index
+        storeAccount()
         syncRequested(at: now)
     }
 

@@ -28,14 +28,16 @@ enum StoreFile {
 
     // MARK: Paths
 
-    /// Returns the path of the file without symbolic links. Throws if the file cannot be created or written.
-    static func resolve(_ path: String) throws(SyncStoreError) -> String {
+    /// Returns the path of the file without symbolic links. Throws if the file cannot be created or written, or, for
+    /// reading, if there is none or it cannot be read.
+    static func resolve(_ path: String, isReading: Bool = false) throws(SyncStoreError) -> String {
         guard !path.isEmpty, path != ":memory:", !path.utf8.contains(0) else {
             throw SyncStoreError(.unwritable, "cannot open '\(path)': it does not name a file")
         }
         var link = stat()
         guard lstat(path, &link) == 0 else {
             guard errno == ENOENT else { throw SyncStoreError(systemError: errno, "open", path) }
+            if isReading { throw SyncStoreError.missing(path) }
             let url = URL(filePath: path)
             let parent = url.deletingLastPathComponent().path(percentEncoded: false)
             guard !path.hasSuffix("/") else {
@@ -66,6 +68,7 @@ enum StoreFile {
         default: throw SyncStoreError(.unwritable, "cannot open \(path): it is not a regular file")
         }
         guard access(resolved, R_OK) == 0 else { throw SyncStoreError(systemError: errno, "read", path) }
+        if isReading { return String(cString: resolved) }
         guard access(resolved, W_OK) == 0 else { throw SyncStoreError(systemError: errno, "write", path) }
         let parent = URL(filePath: String(cString: resolved)).deletingLastPathComponent().path(percentEncoded: false)
         guard access(parent, W_OK | X_OK) == 0 else {
@@ -95,11 +98,40 @@ enum StoreFile {
         _ resolved: String, name: String, resource: String, supporting supported: Int = SyncStore.schemaVersion,
         willCopy: (String) -> Void = { _ in }
     ) throws(SyncStoreError) -> Content {
+        try read(resolved, name: name, willCopy: willCopy, ifEmpty: .empty) { file, _ in
+            try content(file, name: name, resource: resource, supported)
+        }
+    }
+
+    /// Copies a store to an empty database in memory. Throws if there is none. The file's directory may be read-only.
+    ///
+    /// - Returns: The state of the files before the copy.
+    static func copy(
+        _ resolved: String, name: String, resource: String, to database: Database
+    ) throws(SyncStoreError) -> Files {
+        let files = try read(resolved, name: name, ifEmpty: nil) { (file, before) -> Files? in
+            guard try content(file, name: name, resource: resource, SyncStore.schemaVersion) != .empty else {
+                return nil
+            }
+            try file.copy(to: database)
+            // Without a lock, the copy may have parts of two states.
+            guard file.isLocking || Files(resolved) == before else { throw DatabaseError(resultCode: .SQLITE_BUSY) }
+            return before
+        }
+        guard let files else { throw SyncStoreError.missing(name) }
+        return files
+    }
+
+    /// Reads a file with a function, repeatedly if the file changes meanwhile. An empty file has a fixed value.
+    private static func read<Value>(
+        _ resolved: String, name: String, willCopy: (String) -> Void = { _ in }, ifEmpty: Value,
+        _ body: (Inspector, Files) throws -> Value
+    ) throws(SyncStoreError) -> Value {
         var attempt = 1
         while true {
             let before = Files(resolved)
             do {
-                return try look(resolved, name: name, resource: resource, supported, willCopy)
+                return try look(resolved, name: name, willCopy) { try $0.map { try body($0, before) } ?? ifEmpty }
             } catch {
                 // The inspection takes no locks: of files that change meanwhile, it may read parts of two states.
                 let limit =
@@ -118,7 +150,7 @@ enum StoreFile {
     }
 
     /// The state of a database's files, for comparison.
-    private struct Files: Equatable {
+    struct Files: Equatable {
         private struct File: Equatable {
             let number: UInt64
             let size: Int
@@ -149,9 +181,10 @@ enum StoreFile {
         }
     }
 
-    private static func look(
-        _ path: String, name: String, resource: String, _ supported: Int, _ willCopy: (String) -> Void
-    ) throws -> Content {
+    /// Reads a file with a function; the function gets `nil` for an empty file.
+    private static func look<Value>(
+        _ path: String, name: String, _ willCopy: (String) -> Void, _ body: (Inspector?) throws -> Value
+    ) throws -> Value {
         let logSize = size(path + "-wal") ?? 0
         guard let fileSize = size(path), fileSize > 0 else {
             guard logSize == 0 else {
@@ -160,18 +193,16 @@ enum StoreFile {
                     "cannot open \(name): the file is empty, and \(name)-wal beside it is not; restore the file or move both"
                 )
             }
-            return .empty
+            return try body(nil)
         }
         let hasJournal = (size(path + "-journal") ?? 0) > 0
         if logSize == 0 && !hasJournal {
             // With `immutable`, SQLite reads the file alone and creates none beside it.
-            return try content(
-                Inspector(path, options: "mode=ro&immutable=1"), name: name, resource: resource,
-                supported)
+            return try body(Inspector(path, options: "mode=ro&immutable=1"))
         }
         // The file alone may be incomplete: its end is in the log.
         if !hasJournal && size(path + "-shm") != nil {
-            return try content(Inspector(path, options: "mode=ro"), name: name, resource: resource, supported)
+            return try body(Inspector(path, options: "mode=ro"))
         }
         // A process ended during a transaction, or a store of version 1 was not closed. Reading the file would create
         // others or change it; a copy is read.
@@ -184,7 +215,7 @@ enum StoreFile {
             willCopy(path + suffix)
             try FileManager.default.copyItem(atPath: path + suffix, toPath: copy + suffix)
         }
-        return try content(Inspector(copy, options: "mode=rw"), name: name, resource: resource, supported)
+        return try body(Inspector(copy, options: "mode=rw"))
     }
 
     private static func content(
@@ -258,8 +289,11 @@ enum StoreFile {
 /// A connection with options that GRDB does not offer.
 private final class Inspector {
     private let connection: OpaquePointer
+    /// Whether reading takes SQLite's locks, so that it sees one state of the file.
+    let isLocking: Bool
 
     init(_ path: String, options: String) throws {
+        isLocking = options == "mode=ro"
         var connection: OpaquePointer?
         let flags = (options.hasPrefix("mode=rw") ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_URI
         let code = sqlite3_open_v2("\(URL(filePath: path).absoluteString)?\(options)", &connection, flags, nil)
@@ -286,6 +320,17 @@ private final class Inspector {
             default: throw failure
             }
         }
+    }
+
+    /// Replaces the content of another database by this one's.
+    func copy(to database: Database) throws {
+        guard let backup = sqlite3_backup_init(database.sqliteConnection, "main", connection, "main") else {
+            throw DatabaseError(resultCode: .SQLITE_CANTOPEN)
+        }
+        let code = sqlite3_backup_step(backup, -1)
+        sqlite3_backup_finish(backup)
+        guard code == SQLITE_DONE else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        database.clearSchemaCache()
     }
 
     func texts(_ sql: String) throws -> [String] {

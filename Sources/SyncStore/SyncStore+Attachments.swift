@@ -124,6 +124,24 @@ extension SyncStore {
         }
     }
 
+    /// Requests the stopped transfers of a record again, and returns whether there are any.
+    public func retryTransfers(of record: RecordID) throws(SyncStoreError) -> Bool {
+        let stopped = try attachments().filter { attachment in
+            guard case .parked = attachment.state else { return false }
+            return attachment.record == record
+        }
+        if stopped.isEmpty { return false }
+        try transaction(.immediate) { database in
+            try requireRecord(record, database)
+            for attachment in stopped {
+                let isUpload = attachment.direction == .upload
+                let content = isUpload ? attachment.size.flatMap { size in attachment.digest.map { (size, $0) } } : nil
+                _ = try insert(record, attachment.name, attachment.direction, content, database)
+            }
+        }
+        return true
+    }
+
     /// Removes an attachment from the store; nothing happens if it is gone. The server keeps what it has.
     public func remove(_ attachment: LocalAttachment) throws(SyncStoreError) {
         try transaction(.immediate) { database in

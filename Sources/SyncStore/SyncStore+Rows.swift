@@ -245,9 +245,11 @@ extension SyncAccount {
             history: try row.text())
     }
 
-    func save(_ database: Database) throws {
+    /// Stores the account; `nil` deletes the stored one.
+    static func save(_ account: SyncAccount?, _ database: Database) throws {
+        guard let account else { return try database.cachedStatement(sql: "DELETE FROM account").execute() }
         try database.cachedStatement(sql: "INSERT OR REPLACE INTO account VALUES (1, ?, ?, ?)")
-            .execute(arguments: [user.data, server.data, history?.data])
+            .execute(arguments: [account.user.data, account.server.data, account.history?.data])
     }
 }
 

@@ -33,6 +33,8 @@ public final class SyncStore: Sendable {
     /// The path without symbolic links; `nil` in memory.
     let resolved: String?
     private let view = Mutex(View())
+    /// The state of the files when they were copied for reading; `nil` if the file itself is open.
+    private let copied: StoreFile.Files?
 
     /// One opening at a time in this process: a file descriptor that is closed ends all POSIX locks of the process on
     /// its file, so none may be open outside SQLite while SQLite has the file.
@@ -61,6 +63,7 @@ public final class SyncStore: Sendable {
 
     init(path: String?, resource: String, busySeconds: Double) throws(SyncStoreError) {
         name = path ?? "memory"
+        copied = nil
         guard let path else {
             resolved = nil
             queue = try Self.memory { try Self.createSchema($0, resource: resource) }
@@ -79,9 +82,40 @@ public final class SyncStore: Sendable {
         queue = try opened.get()
     }
 
+    /// Reads a store into memory, migrated if it has an earlier version; changes are rejected.
+    ///
+    /// The store is not created, and nothing is written to its directory or locked for writing, so both may be
+    /// read-only. ``hasForeignChanges`` shows whether the file has changed since.
+    public init(reading path: String, resource: String) throws(SyncStoreError) {
+        name = path
+        let resolved = try StoreFile.resolve(path, isReading: true)
+        self.resolved = resolved
+        let opened = Self.opening.withLock { _ in
+            Result { () throws(SyncStoreError) in try Self.copy(resolved, name: path, resource: resource) }
+        }
+        (queue, copied) = try opened.get()
+    }
+
+    private static func copy(
+        _ resolved: String, name: String, resource: String
+    ) throws(SyncStoreError) -> (DatabaseQueue, StoreFile.Files) {
+        do {
+            let queue = try DatabaseQueue()
+            let files = try queue.writeWithoutTransaction { database in
+                let files = try StoreFile.copy(resolved, name: name, resource: resource, to: database)
+                try prepareSchema(database, name: name, resource: resource)
+                try database.execute(sql: "PRAGMA query_only = ON")
+                return files
+            }
+            return (queue, files)
+        } catch {
+            throw SyncStoreError(error, path: name)
+        }
+    }
+
     /// Creates a store in memory.
     init(_ prepare: (Database) throws -> Void) throws(SyncStoreError) {
-        (name, resolved) = ("memory", nil)
+        (name, resolved, copied) = ("memory", nil, nil)
         queue = try Self.memory(prepare)
     }
 
@@ -214,38 +248,6 @@ public final class SyncStore: Sendable {
         }
     }
 
-    /// Rows that cannot be read.
-    private struct Damage {
-        var reasons: [RecordID: String] = [:]
-        private var records: [Data] = []
-        private var sequences: [Int] = []
-
-        mutating func append(_ row: Row, id: RecordID, _ reason: String) {
-            reasons[id] = reason
-            records.append(row[0])
-        }
-
-        mutating func append(sequence: Int, id: RecordID, _ reason: String) {
-            reasons[id] = reason
-            sequences.append(sequence)
-        }
-
-        /// Moves the rows to the tables of damaged rows.
-        func save(_ database: Database) throws {
-            for id in records {
-                try database.execute(
-                    sql: "INSERT INTO damaged_record SELECT * FROM record WHERE id = ?", arguments: [id])
-                try database.execute(sql: "DELETE FROM record WHERE id = ?", arguments: [id])
-            }
-            for sequence in sequences {
-                try database.execute(
-                    sql: "INSERT INTO damaged_outbox SELECT * FROM outbox WHERE sequence = ?", arguments: [sequence])
-                try OutboxEntry.delete(sequence, database)
-            }
-            for (id, reason) in reasons { try Quarantine.save(id, reason, database) }
-        }
-    }
-
     private func loadSettings(_ database: Database, _ state: inout StoredState) throws {
         if let row = try Row.fetchOne(database.cachedStatement(sql: "SELECT user, server, history FROM account")) {
             state.account = try SyncAccount(row)
@@ -301,10 +303,14 @@ public final class SyncStore: Sendable {
         }
     }
 
+    /// Whether the store is a copy for reading (``init(reading:resource:)``).
+    public var isCopy: Bool { copied != nil }
+
     /// Whether another process may have changed the file since the last load, commit or ``takeForeignChanges()``.
     /// Cheap enough for polling.
     public var hasForeignChanges: Bool {
         get throws(SyncStoreError) {
+            if let copied, let resolved { return StoreFile.Files(resolved) != copied }
             let seen = view.withLock { $0 }
             if seen.hasLogged { return true }
             return try perform { try dataVersion($0) != seen.dataVersion }
@@ -444,7 +450,7 @@ public final class SyncStore: Sendable {
                 .execute(arguments: [last])
         }
         for (id, reason) in change.quarantine { try Quarantine.save(id, reason, database) }
-        try change.account?.save(database)
+        if let account = change.account { try SyncAccount.save(account, database) }
         try change.index?.save(database)
     }
 

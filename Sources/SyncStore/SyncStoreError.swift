@@ -13,6 +13,8 @@ internal import GRDBSQLite
 public struct SyncStoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of error; decides the exit status.
     public enum Kind: Hashable, Sendable {
+        /// There is no store to read at the path.
+        case missing
         /// The file has a newer schema version.
         case newer
         /// The file is a database of another program, or of another resource.
@@ -72,6 +74,11 @@ public struct SyncStoreError: Error, Hashable, Sendable, CustomStringConvertible
                 "cannot use \(path): \(error.message ?? "database error") (SQLite code "
                     + "\(error.extendedResultCode.rawValue))")
         }
+    }
+
+    /// Returns the error of a store that is to be read and does not exist.
+    static func missing(_ path: String) -> SyncStoreError {
+        SyncStoreError(.missing, "no store at \(path); the first change or sync creates it, or name another file")
     }
 
     /// Returns the error of a file that is no longer at its path.

@@ -9,7 +9,7 @@ internal import ScenarioRunner
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
-        abstract: "Show in a browser how two phones stay in agreement on a bad network.",
+        abstract: "Show in a browser how two devices stay in agreement on a bad network.",
         discussion: """
             Examples:
               slowlane demo

@@ -70,7 +70,7 @@ extension NotesCommand {
 
         func run() async throws {
             let console = Console()
-            let notes = try options.open(console)
+            let notes = try options.read(console)
             let attachments = try NotesCommand.perform(console) { try notes.attachments(of: notes.find(note)) }
             if json {
                 for attachment in attachments { console.print(NotesJSON.attachment(attachment)) }
@@ -108,8 +108,8 @@ extension NotesCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Address of the server, HOST:PORT. (default: $SLOWLANE_SERVER or 127.0.0.1:8000)",
-                valueName: "host:port"))
+                "Server, HOST:PORT or http://HOST:PORT. (default: $SLOWLANE_SERVER or 127.0.0.1:8000)",
+                valueName: "address"))
         var server: String?
 
         @OptionGroup var connection: ServerOption

@@ -53,8 +53,10 @@ extension NotesCommand {
     /// `slowlane notes retry`.
     struct Retry: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Send a rejected change again at the next sync.",
+            abstract: "Send a rejected change, or transfer stopped attachments, again at the next sync.",
             discussion: """
+                An attachment is transferred again from the store's copy; the original file is not needed.
+
                 Example:
                   slowlane notes retry Milk
                 """)

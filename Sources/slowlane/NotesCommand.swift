@@ -36,12 +36,18 @@ struct NotesCommand: AsyncParsableCommand {
     struct StoreOption: ParsableArguments {
         @Option(
             help: ArgumentHelp(
-                "File with the notes, created if missing. (default: $SLOWLANE_STORE or ./notes.db)", valueName: "file"))
+                "File with the notes; the first change or sync creates it. (default: $SLOWLANE_STORE or ./notes.db)",
+                valueName: "file"))
         var store: String?
 
         var path: String { store ?? ProcessInfo.processInfo.environment["SLOWLANE_STORE"] ?? "notes.db" }
 
-        /// Opens the store; prints an error and throws an exit status if it cannot be used.
+        /// Reads the store, which may be read-only; prints an error and throws an exit status if it cannot be read.
+        func read(_ console: Console) throws -> OfflineNotes {
+            try NotesCommand.perform(console) { try OfflineNotes(reading: path) }
+        }
+
+        /// Opens the store for changes, and creates it if there is none; prints an error and throws an exit status if it cannot be used.
         func open(_ console: Console, readsNotes: Bool = true) throws -> OfflineNotes {
             try NotesCommand.perform(console) { try OfflineNotes(path: path, readsNotes: readsNotes) }
         }
@@ -65,7 +71,7 @@ struct NotesCommand: AsyncParsableCommand {
         if error is SyncClient.AttachmentError { return ExitStatus.unavailable }
         switch (error as? SyncStoreError)?.kind {
         case .newer, .foreign, .unreadable: return ExitStatus.invalidFile
-        case .inUse, .unwritable: return ExitStatus.unavailable
+        case .missing, .inUse, .unwritable: return ExitStatus.unavailable
         case .notLeaseHolder, nil: return ExitStatus.internalError
         }
     }

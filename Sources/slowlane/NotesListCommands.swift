@@ -13,7 +13,7 @@ extension NotesCommand {
 
         func run() async throws {
             let console = Console()
-            let rows = try options.open(console).view.rows
+            let rows = try options.read(console).view.rows
             if json {
                 for row in rows { console.print(NotesJSON.row(row)) }
                 return
@@ -33,7 +33,7 @@ extension NotesCommand {
 
         func run() async throws {
             let console = Console()
-            let notes = try options.open(console)
+            let notes = try options.read(console)
             let uuid = try NotesCommand.perform(console) { try notes.find(note) }
             guard let record = notes.record(uuid), let row = notes.row(uuid) else { return }
             if json {
@@ -84,7 +84,7 @@ extension NotesCommand {
 
         func run() async throws {
             let console = Console()
-            let notes = try options.open(console)
+            let notes = try options.read(console)
             let rows = notes.view.rows.filter { $0.icon == .conflict }
             if json {
                 for row in rows {
@@ -122,7 +122,7 @@ extension NotesCommand {
 
         func run() async throws {
             let console = Console()
-            let notes = try options.open(console)
+            let notes = try options.read(console)
             let status = NotesStatus(notes, path: options.path)
             if json { return console.print(status.json) }
             for line in status.lines { console.print(line) }

@@ -43,7 +43,8 @@ extension NotesCommand {
 
         func run() async throws {
             let console = Console()
-            var notes = try options.open(console)
+            let isReading = !mine && !theirs && !edit && title == nil && text == nil
+            var notes = try isReading ? options.read(console) : options.open(console)
             let uuid = try NotesCommand.perform(console) { try notes.find(note) }
             guard let record = notes.record(uuid), let seen = record.theirs else {
                 throw NotesCommand.exitCode(for: OfflineNotes.NoteError(.notInConflict), console)

@@ -32,8 +32,9 @@ extension NotesCommand {
         /// Returns the configuration of a client; prints an error and throws an exit status if an option is wrong.
         func configuration(server address: String, store: String, _ console: Console) throws -> SyncClientConfiguration
         {
-            guard let endpoint = Endpoint(address), endpoint.port > 0 else {
-                console.error("--server '\(address)' must be HOST:PORT, such as 127.0.0.1:8000")
+            let endpoint: Endpoint
+            do throws(ServerAddress.ParseError) { endpoint = try ServerAddress.parse(address) } catch {
+                console.error("--server: \(error)")
                 throw ExitStatus.usage
             }
             let text = user ?? ProcessInfo.processInfo.environment["SLOWLANE_USER"] ?? ""

@@ -23,14 +23,15 @@ extension NotesCommand {
                 the numbers and asks first.
 
                 Exit status: 0 complete; 1 --adopt not confirmed; 64 wrong arguments; 65 invalid store, or the store \
-                of another account; 69 not complete within --timeout, credentials rejected, not a notes server, the store \
-                cannot be used, or another process synchronises it; 130 interrupted. Pending changes are kept.
+                of another account; 69 not complete within --timeout, credentials rejected, an attachment not transferred, \
+                not a notes server, the store cannot be used, or another process synchronises it; 130 interrupted. Pending \
+                changes are kept.
                 """)
 
         @Option(
             help: ArgumentHelp(
-                "Address of the server, HOST:PORT. (default: $SLOWLANE_SERVER or 127.0.0.1:8000)",
-                valueName: "host:port"))
+                "Server, HOST:PORT or http://HOST:PORT. (default: $SLOWLANE_SERVER or 127.0.0.1:8000)",
+                valueName: "address"))
         var server: String?
 
         @OptionGroup var connection: ServerOption
@@ -95,12 +96,13 @@ extension NotesCommand {
                 throw ExitStatus.interrupted
             }
             let view = try await client.view()
+            let waiting = try await client.attachments().filter { $0.state != .done }
             await client.stop()
             interruption.cancel()
             report(outcome, address, console)
-            report(view, console)
+            report(view, waiting, console)
             switch outcome {
-            case .complete: break
+            case .complete where waiting.isEmpty: break
             case .accountMismatch: throw ExitStatus.invalidFile
             default: throw ExitStatus.unavailable
             }
@@ -124,13 +126,10 @@ extension NotesCommand {
         private func report(_ outcome: SyncClient.Completion, _ address: String, _ console: Console) {
             switch outcome {
             case .complete, .stopped: break
-            case .paused(let reason): console.error("\(reason); pending changes are kept")
+            case .paused(let reason): console.error(NotesText.pause(reason))
             case .foreignServer(let error): console.error("\(address) is \(error); pending changes are kept")
             case .accountMismatch(let mismatch):
-                console.error(
-                    "\(mismatch); nothing was sent or deleted; name another file with --store, or give --adopt: "
-                        + "pending changes are sent to this server, notes that it does not have become conflicts, and "
-                        + "nothing is deleted")
+                console.error(NotesText.mismatch(mismatch, adoption: "give --adopt"))
             case .interfaceNotAllowed:
                 console.error(
                     "the interface is metered, and --interface unmetered does not allow it; pending changes are kept; "
@@ -140,7 +139,7 @@ extension NotesCommand {
             }
         }
 
-        private func report(_ view: NotesView, _ console: Console) {
+        private func report(_ view: NotesView, _ waiting: [LocalAttachment], _ console: Console) {
             for row in view.rows where row.icon == .conflict {
                 console.print(
                     "conflict: '\(TextTable.singleLine(row.title))' was changed both locally and on the server "
@@ -150,9 +149,20 @@ extension NotesCommand {
             for row in view.rows where row.icon == .error {
                 console.print("rejected: '\(TextTable.singleLine(row.title))': \(TextTable.singleLine(row.problem))")
             }
+            for attachment in waiting {
+                let title = view.rows.first { RecordID($0.uuid) == attachment.record }?.title
+                let advice =
+                    attachment.isPending
+                    ? "" : " ('slowlane notes retry \(NotesText.short(attachment.record.text))' transfers it again)"
+                console.print(
+                    "not transferred: '\(TextTable.singleLine(title))': \(NotesText.attachment(attachment))\(advice)")
+            }
             if !quiet {
                 let notes = TextTable.count(view.rows.count { !$0.isDeleted }, "note")
-                console.print("\(notes), \(TextTable.count(view.outbox, "pending change"))")
+                let changes = TextTable.count(view.outbox, "pending change")
+                let attachments =
+                    waiting.isEmpty ? "" : ", \(TextTable.count(waiting.count, "attachment")) not transferred"
+                console.print("\(notes), \(changes)\(attachments)")
             }
         }
     }

@@ -193,10 +193,26 @@ enum NotesText {
         case .commitFailed(let reason): "error: \(reason); nothing is sent until the store can be written"
         case .commitRecovered: "the store can be written again"
         case .quarantined(let id, let reason): "unreadable: \(short(id.text)): \(TextTable.singleLine(reason))"
-        case .attachment(let progress):
-            if case .parked = progress.attachment.state { self.attachment(progress.attachment) } else { nil }
         default: nil
         }
+    }
+
+    /// Returns the line of an attachment whose transfer has stopped; `nil` for any other event.
+    static func stoppedTransfer(_ event: SyncEvent) -> String? {
+        guard case .attachment(let progress) = event, case .parked = progress.attachment.state else { return nil }
+        return attachment(progress.attachment)
+    }
+
+    /// Returns the error of a client that sends nothing until the user acts, for a reason.
+    static func pause(_ reason: String) -> String { "\(TextTable.singleLine(reason)); pending changes are kept" }
+
+    /// Returns the error of a client whose account is not the store's.
+    ///
+    /// - Parameter adoption: What the user does to adopt the store.
+    static func mismatch(_ mismatch: AccountMismatch, adoption: String) -> String {
+        "\(TextTable.singleLine("\(mismatch)")); nothing was sent or deleted; name another file with --store, or "
+            + "\(adoption): pending changes are sent to this server, notes that it does not have become conflicts, and "
+            + "nothing is deleted"
     }
 
     /// Returns the line of an event of an exchange; `nil` for any other.

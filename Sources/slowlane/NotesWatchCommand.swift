@@ -23,7 +23,8 @@ extension NotesCommand {
                 """)
 
         @Option(
-            help: ArgumentHelp("Synchronise with this server, HOST:PORT. (default: none)", valueName: "host:port"))
+            help: ArgumentHelp(
+                "Synchronise with this server, HOST:PORT or http://HOST:PORT. (default: none)", valueName: "address"))
         var server: String?
 
         @OptionGroup var connection: ServerOption
@@ -39,7 +40,7 @@ extension NotesCommand {
             let console = Console()
             let screen = NotesScreen(console, path: options.path, isJSON: json)
             guard let server else {
-                var notes = try options.open(console)
+                var notes = try options.read(console)
                 let polling = Self.ending()
                 screen.show(notes)
                 screen.begin()
@@ -62,6 +63,8 @@ extension NotesCommand {
                 throw NotesCommand.exitCode(for: error, console)
             }
             screen.begin()
+            // A difference that the client finds in the store when it starts is no event.
+            if let mismatch = try await client.status().mismatch { screen.receive(.mismatch(mismatch)) }
             _ = await events.next()
             await client.stop()
             screen.end()
@@ -103,6 +106,8 @@ private final class NotesScreen: Sendable {
         var rows: [RecordID: NotesView.Row] = [:]
         var work: Work?
         var isDrawn = false
+        /// The error because of which nothing is sent until the user acts.
+        var error: String?
     }
 
     private let console: Console
@@ -129,8 +134,14 @@ private final class NotesScreen: Sendable {
 
     /// Switches the terminal back.
     func end() {
-        state.withLock { $0.isDrawn = false }
-        if isTerminal { print("\u{1B}[?25h\u{1B}[?1049l") }
+        let error = state.withLock { state in
+            state.isDrawn = false
+            return state.error
+        }
+        guard isTerminal else { return }
+        print("\u{1B}[?25h\u{1B}[?1049l")
+        // The second screen, which has shown the error, is gone.
+        if let error { console.error(error) }
     }
 
     private func print(_ text: String) { StandardStream.output.write(text) }
@@ -172,7 +183,9 @@ private final class NotesScreen: Sendable {
 
     /// Shows an event of the client in this process.
     func receive(_ event: SyncEvent) {
-        if !isTerminal, let alert = NotesText.alert(event) { console.print(alert, to: .progress) }
+        if !isTerminal, let alert = NotesText.alert(event) ?? NotesText.stoppedTransfer(event) {
+            console.print(alert, to: .progress)
+        }
         state.withLock { state in
             var work = state.work ?? Work()
             switch event {
@@ -187,9 +200,12 @@ private final class NotesScreen: Sendable {
                 work.connectivity = NotesText.connectivityName(change.connectivity)
                 work.failures = 0
                 if case .unreachable(let failures) = change.connectivity { work.failures = failures }
-                if work.connectivity == "online" { work.problem = nil }
-            case .paused(let reason): work.problem = reason
-            case .mismatch(let mismatch): work.problem = "\(mismatch)"
+            case .paused(let reason):
+                work.problem = reason
+                report(NotesText.pause(reason), &state)
+            case .mismatch(let mismatch):
+                work.problem = "\(mismatch)"
+                report(NotesText.mismatch(mismatch, adoption: "run 'slowlane notes sync --adopt'"), &state)
             case .commitFailed(let reason): work.problem = reason
             case .commitRecovered: work.problem = nil
             default: return
@@ -197,6 +213,13 @@ private final class NotesScreen: Sendable {
             setWork(work, &state)
             draw(state)
         }
+    }
+
+    /// Reports an error because of which nothing is sent until the user acts, once.
+    private func report(_ error: String, _ state: inout State) {
+        guard state.error != error else { return }
+        state.error = error
+        if !isTerminal { console.error(error) }
     }
 
     private func setWork(_ work: Work, _ state: inout State) {

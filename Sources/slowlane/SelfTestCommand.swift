@@ -8,7 +8,7 @@ internal import ScenarioWorld
 struct SelfTestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "selftest",
-        abstract: "Prove that the scenarios detect deliberate defects of the client and the server.",
+        abstract: "Prove that the scenarios detect deliberate defects of clients and servers.",
         discussion: """
             Examples:
               slowlane selftest
@@ -18,7 +18,8 @@ struct SelfTestCommand: AsyncParsableCommand {
               slowlane selftest --shrink
               slowlane selftest scenarios/mine.yaml
 
-            A mutant is the sync client, or the notes server, with one deliberate defect. Every built-in scenario must \
+            A mutant is a client (the sync client, or the expense, reader or field app) or a server with one deliberate \
+            defect. Every built-in scenario must \
             pass without mutants, in virtual time and with all API contracts. Each mutant must be detected by the \
             invariant or expectation that '--list' names, and by at least two scenarios. It runs in one scenario after \
             the other until that is proven; with --all, it runs in all of them.

@@ -20,8 +20,9 @@ struct ServerCommand: AsyncParsableCommand {
               slowlane toxic add -t latency -a latency=1000 redis
               slowlane link redis edge
 
-            The server works with all Toxiproxy clients; GET /version reports 2.12.0. Slowlane's own calls for links, seeds \
-            and single connections have paths under /slowlane/v1 (see docs/server.md). A symbolic link to slowlane with the \
+            The server implements the API of Toxiproxy 2.12.0, which GET /version reports. Of its client libraries, the \
+            tests use toxiproxy-python. Slowlane's own calls for links, seeds and single connections have paths under \
+            /slowlane/v1 (see docs/server.md). A symbolic link to slowlane with the \
             name 'toxiproxy-server', 'toxiproxy' or 'toxiproxy-cli' accepts the flags of that program.
 
             Environment variables:

@@ -63,7 +63,7 @@ struct Slowlane: AsyncParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "slowlane",
-        abstract: "A TCP proxy that delays traffic as a real mobile network would.",
+        abstract: "Test how an app behaves on a bad network.",
         discussion: """
             Examples:
               slowlane proxy --upstream localhost:8000 --profile edge
@@ -73,9 +73,9 @@ struct Slowlane: AsyncParsableCommand {
               slowlane profiles list
               slowlane measure edge 3g wifi
 
-            Exit status: 0 success; 1 a measurement, an expectation or a server call failed; 64 wrong arguments; 65 invalid file; \
-            69 cannot bind the port, reach the server or write the output; 70 internal error (please report); 77 not permitted; \
-            130 interrupted.
+            Exit status: 0 success; 1 a measurement, an expectation or a server call failed; 3 a run is inconclusive; 4 no \
+            scenario selected; 64 wrong arguments; 65 invalid file; 69 cannot bind the port, reach the server or write the \
+            output; 70 internal error (please report); 77 not permitted; 124 the time limit has passed; 130 interrupted.
             """,
         version: SlowlaneVersion.current,
         subcommands: [

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -68,5 +69,42 @@ import Testing
         let command = try Command(arguments)
         #expect(await command.end() == 0)
         #expect(command.errors.text.isEmpty)
+    }
+
+    /// The root of the repository, where the README is.
+    private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
+
+    @Test func theREADMEListsEachCommand() async throws {
+        let lines = try await Self.help([])
+        let start = try #require(lines.firstIndex(of: "SUBCOMMANDS:"))
+        let names = lines[(start + 1)...].prefix { !$0.isEmpty }
+            .compactMap { $0.firstMatch(of: /^  ([a-z-]+)/).map { String($0.1) } }
+        #expect(names.count > 20)
+        let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
+        let rows = readme.split(separator: "\n").filter { $0.hasPrefix("| `slowlane ") }.joined(separator: "\n")
+        for name in names {
+            #expect(rows.contains("`slowlane \(name)`") || rows.contains("`\(name)`"), "\(name)")
+        }
+    }
+
+    @Test func theREADMEAndTheHelpBeginWithTheSameSentence() async throws {
+        let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
+        #expect(readme.hasPrefix("# Slowlane\n\nSlowlane tests how an app behaves on a bad network. "))
+        #expect(try await Self.help([]).first == "OVERVIEW: Test how an app behaves on a bad network.")
+    }
+
+    /// Statuses that a command's own help explains are in the list of the program.
+    @Test func theProgramListsTheStatusesOfItsCommands() async throws {
+        func statuses(_ command: [String]) async throws -> Set<String> {
+            let text = try await Self.help(command).joined(separator: " ")
+            let list = try #require(text.firstMatch(of: /Exit status: (.*?)USAGE/)).1
+            return Set(list.matches(of: /(?:^|; ?) ?([0-9]+) [a-z]/).map { String($0.1) })
+        }
+        let all = try await statuses([])
+        #expect(all.count > 5)
+        for command in ["run", "explore", "shrink", "server", "demo"] {
+            let own = try await statuses([command])
+            #expect(!own.isEmpty && own.isSubset(of: all), "\(command): \(own.subtracting(all))")
+        }
     }
 }

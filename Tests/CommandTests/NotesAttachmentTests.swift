@@ -1,4 +1,5 @@
 import Foundation
+import NotesContract
 import TestSupport
 import Testing
 
@@ -10,6 +11,10 @@ extension CommandTests {
             command.type("", andClose: true)
             let status = await command.end()
             return Command.Result(status: status, output: command.output.text, errors: command.errors.text)
+        }
+
+        private static func sync(_ store: String, _ port: String) async throws -> Command.Result {
+            try await run(store, "sync", "--server", "127.0.0.1:\(port)", "--user", "ada:secret", "--timeout", "30")
         }
 
         private static func port(_ command: Command) async throws -> String {
@@ -74,6 +79,89 @@ extension CommandTests {
             #expect(missing.errors.contains("the attachment does not exist on the server"))
             proxy.type("quit\n")
             #expect(await proxy.end() == 0)
+            server.signal(SIGTERM)
+            #expect(await server.end() == 0)
+        }
+
+        /// The server has 600 KB of the file: more than a client sends in its first request.
+        @Test func anUploadThatWasDetachedIsSentAgain() async throws {
+            let folder = try TemporaryFolder()
+            let server = try Command(["notes-server", "--listen", "127.0.0.1:0", "--user", "ada:secret", "--quiet"])
+            let port = try await Self.port(server)
+            let (store, file) = (folder.path("notes.db"), folder.path("photo.jpg"))
+            let bytes = (0..<800_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            try Data(bytes).write(to: URL(filePath: file))
+            let uuid = try await Self.run(store, "new", "Trip").output.filter { $0 != "\n" }
+            #expect(try await Self.sync(store, port).status == 0)
+            let number = try #require(Int(port))
+            let head = """
+                PUT /api/notes/\(uuid)/attachments/photo.jpg HTTP/1.1\r
+                Host: 127.0.0.1\r
+                Authorization: Basic YWRhOnNlY3JldA==\r
+                Connection: close\r
+                Upload-Complete: ?0\r
+                Upload-Length: 800000\r
+                Repr-Digest: \(AttachmentDigest(of: bytes).field)\r
+                Content-Length: 600000\r
+                \r
+
+                """
+            let response = try await blocking {
+                let socket = try TestSocket.connect(port: number)
+                try socket.send(Array(head.utf8) + bytes[..<600_000])
+                return String(decoding: try socket.receiveToEnd(), as: UTF8.self)
+            }
+            #expect(response.hasPrefix("HTTP/1.1 201 "), "\(response)")
+
+            for _ in 0..<2 {
+                #expect(try await Self.run(store, "attach", "Trip", file).status == 0)
+                let sync = try await Self.sync(store, port)
+                #expect(sync.status == 0, "\(sync.output)\(sync.errors)")
+                #expect(
+                    try await Self.run(store, "attachments", "Trip").output == "upload photo.jpg, 800000 B: done\n")
+                #expect(try await Self.run(store, "detach", "Trip", "photo.jpg").status == 0)
+            }
+            server.signal(SIGTERM)
+            #expect(await server.end() == 0)
+        }
+
+        /// The server rejects the second content of a name until the first one is deleted.
+        @Test func aStoppedAttachmentFailsTheSyncUntilItIsTransferredAgain() async throws {
+            let folder = try TemporaryFolder()
+            let server = try Command(["notes-server", "--listen", "127.0.0.1:0", "--user", "ada:secret", "--quiet"])
+            let port = try await Self.port(server)
+            let (phone, laptop) = (folder.path("phone.db"), folder.path("laptop.db"))
+            for name in ["1", "2"] { try Data(name.utf8).write(to: URL(filePath: folder.path(name))) }
+            let uuid = try await Self.run(phone, "new", "Trip").output.filter { $0 != "\n" }
+            #expect(try await Self.run(phone, "attach", "Trip", folder.path("1"), "--name", "a").status == 0)
+            #expect(try await Self.sync(phone, port).status == 0)
+            #expect(try await Self.sync(laptop, port).status == 0)
+            #expect(try await Self.run(laptop, "attach", "Trip", folder.path("2"), "--name", "a").status == 0)
+            try FileManager.default.removeItem(atPath: folder.path("2"))
+            for _ in 0..<2 {
+                let sync = try await Self.sync(laptop, port)
+                #expect(sync.status == 69)
+                #expect(
+                    sync.output.contains(
+                        "not transferred: 'Trip': upload a, 1 B: stopped: another attachment has this name; "))
+                #expect(sync.output.contains("'slowlane notes retry \(uuid.prefix(8))' transfers it again"))
+                #expect(sync.output.hasSuffix("1 note, 0 pending changes, 1 attachment not transferred\n"))
+                #expect(try await Self.run(laptop, "retry", "Trip").status == 0)
+                #expect(try await Self.run(laptop, "attachments", "Trip").output == "upload a, 1 B: waiting\n")
+            }
+            let number = try #require(Int(port))
+            let deleted = try await blocking {
+                try HTTPPeer(port: number).raw(
+                    "DELETE /api/notes/\(uuid)/attachments/a HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                        + "Authorization: Basic YWRhOnNlY3JldA==\r\nConnection: close\r\n\r\n")
+            }
+            #expect(deleted.status == 204)
+            let sync = try await Self.sync(laptop, port)
+            #expect(sync.status == 0, "\(sync.output)")
+            #expect(sync.output == "1 note, 0 pending changes\n")
+            let nothing = try await Self.run(laptop, "retry", "Trip")
+            #expect(nothing.status == 64)
+            #expect(nothing.errors.contains("none of its attachments has stopped"))
             server.signal(SIGTERM)
             #expect(await server.end() == 0)
         }

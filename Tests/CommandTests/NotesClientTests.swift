@@ -263,8 +263,9 @@ extension CommandTests {
             let folder = try TemporaryFolder()
             let server = try await Server()
             let client = Client(store: folder.path("notes.db"))
+            #expect(try await client.run("new", "Eggs").status == 0)
             let watch = try client.start(["watch"])
-            _ = try await watch.output.line(with: "0 pending changes, not-syncing")
+            _ = try await watch.output.line(with: "1 pending change, not-syncing")
             let syncing = try Client(store: folder.path("laptop.db")).start([
                 "watch", "--json", "--server", "127.0.0.1:\(server.port)", "--user", "ada:secret",
             ])

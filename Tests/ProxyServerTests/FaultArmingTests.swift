@@ -30,9 +30,9 @@ import Testing
         _ seed: UInt64
     ) async throws {
         try await withProxy(.clear, connectionsMax: 1000) { proxy, listener in
-            let (stopped, results) = (Flag(), Results())
+            let (stopped, finished, results) = (Flag(), Flag(), Results())
             let port = proxy.address.port
-            async let served: Void = Self.serve(listener, stopped, results)
+            async let served: Void = Self.serve(listener, finished, results)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for client in 0..<64 {
                     group.addTask {
@@ -44,6 +44,7 @@ import Testing
                 try await group.waitForAll()
             }
             // Ends the accepting thread.
+            finished.set()
             _ = try? TestSocket.connect(port: listener.localPort)
             _ = try await served
             #expect(results.problems.withLock { $0 } == [], "seed \(seed)")
@@ -119,10 +120,10 @@ import Testing
         return body
     }
 
-    /// Accepts connections until the clients have stopped.
-    private static func serve(_ listener: TestSocket, _ stopped: Flag, _ results: Results) async throws {
+    /// Accepts connections until the clients have finished.
+    private static func serve(_ listener: TestSocket, _ finished: Flag, _ results: Results) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            while !stopped.isSet {
+            while !finished.isSet {
                 let socket = try await blocking { try listener.accept() }
                 group.addTask { try await blocking { respond(socket, results) } }
             }

@@ -136,6 +136,23 @@ import Testing
         #expect(try Self.request(&resumed).range == 150..<190)
     }
 
+    /// An earlier transfer, or another client, has sent more than this one.
+    @Test func anUploadThatExistsContinuesAtItsOffset() throws {
+        var upload = try Self.upload()
+        let put = try Self.request(&upload)
+        upload.responseReceived(Self.response(409), to: put.id, at: .start)
+        let head = try Self.request(&upload)
+        #expect(head.method == "HEAD")
+        let digest = ("Repr-Digest", Self.digest.field)
+        upload.responseReceived(Self.response(204, offset: 150, complete: false, [digest]), to: head.id, at: .start)
+        let patch = try Self.request(&upload)
+        #expect(patch.method == "PATCH")
+        #expect(patch.range == 150..<190)
+        // After that, the server cannot have more than was sent.
+        upload.responseReceived(Self.response(204, offset: 190, complete: false), to: patch.id, at: .start)
+        #expect(try Self.request(&upload).range == 190..<200)
+    }
+
     @Test func anOffsetThatMovesBackwardsIsAccepted() throws {
         var upload = try Self.upload()
         let put = try Self.request(&upload)

@@ -291,6 +291,39 @@ extension HostileServerTests {
         #expect(device.status.pauseReason == nil)
     }
 
+    /// A change is sent beside the slow index before the server rejects the credentials of both.
+    @Test(arguments: [401, 403]) func rejectedCredentialsBindNoStore(status: Int) {
+        let world = World(.strict)
+        let device = world.startDevice()
+        let note = device.create("n", "a")
+        device.link.latency = .seconds(1)
+        world.server.rules = [HostileRule(.respond(.notes(status)))]
+        #expect(world.run(limit: .seconds(30)) { world.server.arrivals.contains { $0.method == "POST" } })
+        #expect(device.store.account != nil, "an attempt of unknown outcome belongs to an account")
+        #expect(world.run(limit: .seconds(60)) { device.status.pauseReason != nil && device.store.account == nil })
+        world.run(for: .seconds(60))
+        #expect(device.store.account == nil)
+        #expect(device.store.entries.values.allSatisfy { !$0.mayBeCommitted })
+        world.server.rules = []
+        device.credentials()
+        world.settle()
+        #expect(device.store.account?.user == "ada" && device.store.account?.history != nil)
+        #expect(world.server.texts == [note: "a"])
+    }
+
+    /// The response to the change is lost, so the change may have been executed: the store keeps the account.
+    @Test func aChangeOfUnknownOutcomeKeepsTheAccountOfRejectedCredentials() {
+        let world = World(.strict)
+        let device = world.startDevice()
+        _ = device.create("n", "a")
+        device.link.latency = .seconds(1)
+        world.server.rules = [
+            HostileRule("POST", .cutResponse(after: 0)), HostileRule("GET", .respond(.notes(401))),
+        ]
+        world.run(limit: .seconds(120)) { device.status.pauseReason != nil }
+        #expect(device.store.account?.user == "ada")
+    }
+
     @Test func aLateRejectionOfOldCredentialsPausesNothing() {
         let world = World(.strict)
         let device = world.startDevice()

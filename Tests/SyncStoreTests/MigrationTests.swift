@@ -142,6 +142,10 @@ import Testing
         }
         var expected = SyncStoreTests.change
         expected.entries[4]??.serverErrors = 0
+        // A reader migrates its copy only.
+        let reader = try SyncStore(reading: folder.path("s.db"), resource: "notes")
+        #expect(
+            try reader.load().entries == expected.entries.compactMap(\.value).sorted { $0.sequence < $1.sequence })
         for _ in 0..<2 {
             let store = try SyncStoreTests.holder(folder.path("s.db"))
             let state = try store.load()

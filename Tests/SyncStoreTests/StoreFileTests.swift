@@ -155,6 +155,87 @@ import Testing
         }
     }
 
+    // MARK: Reading
+
+    /// Reads a store, and expects that no file of its folder changes. The index of the log holds locks, not data.
+    private static func expectReading(_ path: String, in folder: TemporaryFolder, ignoring ignored: String = "") throws
+    {
+        let before = try contents(folder).filter { $0.key != ignored }
+        let store = try SyncStore(reading: path, resource: "notes")
+        SyncStoreTests.expect(try store.load(), equals: SyncStoreTests.change)
+        #expect(try contents(folder).filter { $0.key != ignored } == before)
+        #expect(throws: SyncStoreError.self) { try store.change(of: "a") { _ in SyncStoreTests.change } }
+        #expect(try contents(folder).filter { $0.key != ignored } == before)
+    }
+
+    @Test func readingChangesNoFile() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("s.db")
+        let store = try SyncStoreTests.holder(path)
+        #expect(try store.commit(SyncStoreTests.change) == .committed)
+        // Beside a running process, whose log has the change.
+        try Self.expectReading(path, in: folder, ignoring: "s.db-shm")
+        // After a process that was killed, and a loss of the index.
+        let copies = try TemporaryFolder()
+        for name in ["s.db", "s.db-wal"] {
+            try FileManager.default.copyItem(atPath: folder.path(name), toPath: copies.path(name))
+        }
+        try Self.expectReading(copies.path("s.db"), in: copies)
+        store.close()
+        #expect(try Self.contents(folder).keys.sorted() == ["s.db"])
+        try Self.expectReading(path, in: folder)
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "root may write everything")) func aStoreWithoutWritePermissionIsRead() throws {
+        let folder = try TemporaryFolder()
+        let store = try SyncStoreTests.holder(folder.path("s.db"))
+        #expect(try store.commit(SyncStoreTests.change) == .committed)
+        store.close()
+        try FileManager.default.setAttributes([.posixPermissions: 0o400], ofItemAtPath: folder.path("s.db"))
+        try FileManager.default.setAttributes([.posixPermissions: 0o500], ofItemAtPath: folder.url.path)
+        try Self.expectReading(folder.path("s.db"), in: folder)
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.url.path)
+    }
+
+    @Test func readingWaitsForNoWriteLock() throws {
+        let folder = try TemporaryFolder()
+        let store = try SyncStoreTests.holder(folder.path("s.db"))
+        #expect(try store.commit(SyncStoreTests.change) == .committed)
+        let writer = try DatabaseQueue(path: folder.path("s.db"))
+        try writer.writeWithoutTransaction { database in
+            try database.execute(sql: "BEGIN IMMEDIATE; DELETE FROM record")
+            // A wait for the lock would end after 5 s with an error.
+            let reader = try SyncStore(reading: folder.path("s.db"), resource: "notes")
+            SyncStoreTests.expect(try reader.load(), equals: SyncStoreTests.change)
+            try database.execute(sql: "ROLLBACK")
+        }
+    }
+
+    @Test func aReaderSeesThatTheFileHasChanged() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("s.db")
+        let store = try SyncStoreTests.holder(path)
+        let reader = try SyncStore(reading: path, resource: "notes")
+        #expect(try !reader.hasForeignChanges && reader.load().records.isEmpty)
+        #expect(try store.commit(SyncStoreTests.change) == .committed)
+        #expect(try reader.hasForeignChanges)
+        let next = try SyncStore(reading: path, resource: "notes")
+        #expect(try !next.hasForeignChanges)
+        SyncStoreTests.expect(try next.load(), equals: SyncStoreTests.change)
+    }
+
+    @Test func readingNeedsAStore() throws {
+        let folder = try TemporaryFolder()
+        try Data().write(to: URL(filePath: folder.path("empty")))
+        for name in ["none", "none/s.db", "empty"] {
+            let error = #expect(throws: SyncStoreError.self) {
+                try SyncStore(reading: folder.path(name), resource: "notes")
+            }
+            #expect(error?.kind == .missing && error?.description.contains("no store at ") == true)
+        }
+        #expect(try Self.contents(folder).keys.sorted() == ["empty"])
+    }
+
     @Test func anEmptyFileAndAnEmptyDatabaseAreAccepted() throws {
         let folder = try TemporaryFolder()
         try Data().write(to: URL(filePath: folder.path("empty")))

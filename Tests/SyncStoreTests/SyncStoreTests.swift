@@ -59,7 +59,7 @@ import Testing
                 == change.records.compactMapValues { $0 })
         #expect(state.entries == change.entries.compactMapValues { $0 }.sorted { $0.key < $1.key }.map(\.value))
         #expect(state.quarantine == change.quarantine.compactMapValues { $0 })
-        #expect(state.account == change.account)
+        #expect(state.account == change.account ?? nil)
         #expect(state.index == change.index ?? IndexState())
     }
 
@@ -96,7 +96,7 @@ import Testing
         expected.records["b\u{0}c"] = second.records["b\u{0}c"]
         expected.entries[4] = .some(nil)
         expected.quarantine = ["q": "again"]
-        expected.account = second.account
+        expected.account = second.account ?? nil
         Self.expect(try store.load(), equals: expected)
     }
 

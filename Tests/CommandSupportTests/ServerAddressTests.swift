@@ -1,0 +1,35 @@
+import CommandSupport
+import Testing
+
+/// Addresses of servers on the command line.
+@Suite struct ServerAddressTests {
+    @Test(arguments: [
+        ("127.0.0.1:8000", "127.0.0.1:8000"), ("8000", "127.0.0.1:8000"), ("http://localhost", "localhost:80"),
+        ("http://localhost:8000", "localhost:8000"), ("HTTP://10.0.0.1:1/", "10.0.0.1:1"),
+        ("http://[::1]:8000", "[::1]:8000"), ("http://[::1]", "[::1]:80"),
+    ]) func anAddressIsAHostWithAPortOrAURL(_ text: String, _ endpoint: String) throws {
+        #expect("\(try ServerAddress.parse(text))" == endpoint)
+    }
+
+    @Test(arguments: [
+        ("localhost", "'localhost': expected HOST:PORT or http://HOST:PORT"), ("", "'': expected HOST:PORT"),
+        ("127.0.0.1:0", "expected HOST:PORT"), ("https://a:1", "'https://a:1': TLS is not supported yet"),
+        ("HTTPS://a", "TLS is not supported yet"), ("ftp://a", "the scheme 'ftp' is not supported"),
+        ("http://a:1/api/", "the path '/api/' at column 11 is not supported"),
+        ("http://a?x=1", "the query '?x=1' at column 9 is not supported"),
+        ("http://a#x", "the fragment '#x' at column 9 is not supported"), ("http://", "no valid host and port"),
+        ("http://:80", "no valid host and port"), ("http://a:", "no valid host and port"),
+        ("http://a:0", "no valid host and port"), ("http://a:65536", "no valid host and port"),
+        ("http://[::1", "no valid host and port"), ("http://::1", "no valid host and port"),
+        ("http://a b", "no valid host and port"),
+    ]) func anotherTextIsRefusedWithItsReason(_ text: String, _ reason: String) {
+        let error = #expect(throws: ServerAddress.ParseError.self) { try ServerAddress.parse(text) }
+        #expect(error?.description.contains(reason) == true, "\(error?.description ?? "")")
+    }
+
+    @Test(arguments: ["http://ada:secret@a:1", "https://ada:secret@a", "ada:secret@a:1"])
+    func aPasswordInAnAddressIsNotPrinted(_ text: String) {
+        let error = #expect(throws: ServerAddress.ParseError.self) { try ServerAddress.parse(text) }
+        #expect(error?.description.contains("secret") == false)
+    }
+}
