@@ -1,4 +1,5 @@
 import CommandSupport
+import ConfigFiles
 import Foundation
 import ScenarioModel
 import Testing
