@@ -165,7 +165,9 @@ final class ScenarioLoader {
     }
 
     /// Returns the overlay on the base: mappings are merged, null takes a key back, and other values are replaced.
-    private func merge(_ base: Node, _ overlay: Node) -> Node {
+    ///
+    /// - Parameter isFile: Whether the overlay is a file, whose variants are not merged with those of the base.
+    private func merge(_ base: Node, _ overlay: Node, isFile: Bool = false) -> Node {
         guard let merged = base.mapping, let changes = overlay.mapping else {
             reportNulls(in: overlay)
             return overlay
@@ -179,7 +181,7 @@ final class ScenarioLoader {
             } else if value.isNull {
                 reportNull(key)
             } else {
-                reportNulls(in: value)
+                if !isFile || key.scalar?.string != "variants" { reportNulls(in: value) }
                 pairs.append((key, value))
             }
         }
@@ -222,7 +224,9 @@ final class ScenarioLoader {
         guard let base = reader.root(ofOther: text, file: other, expected: Self.expected), isScenario(base),
             let whole = extended(base, path: other, depth: depth + 1), let inherited = whole.mapping
         else { return nil }
-        return merge(.mapping(inherited.without { $0 == "variants" || $0 == "name" || $0 == "extends" }), root)
+        return merge(
+            .mapping(inherited.without { $0 == "variants" || $0 == "name" || $0 == "extends" }), root,
+            isFile: true)
     }
 
     private func otherText(_ path: String, _ node: Node) -> String? {

@@ -74,7 +74,8 @@ import Testing
     @Test(arguments: ["null", "~", "Null", "NULL", ""])
     func eachSpellingOfNullTakesBack(_ null: String) throws {
         #expect(try Self.variant("{ seed: \(null) }").seed == 1)
-        #expect(try Self.variant("\n  seed: \(null)\n  limit: 2m".replacing("\n", with: "\n  ")).seed == 1)
+        let block = Self.base + "variants:\n  v:\n    seed: \(null)\n    limit: 2m\n"
+        #expect(try ScenarioFile(parsing: block, file: "s.yaml").variants.first?.seed == 1)
     }
 
     @Test func aFileTakesBackWhatItExtends() throws {
