@@ -12,12 +12,29 @@ extension OutputSchema {
                 "planned": { "type": "integer", "minimum": 0 },
                 "shard": {
                   "type": [ "object", "null" ],
-                  "required": [ "index", "count", "batch", "runs" ],
+                  "required": [ "index", "count", "batch", "runs", "seeds", "files" ],
                   "properties": {
                     "index": { "type": "integer", "minimum": 1 },
                     "count": { "type": "integer", "minimum": 1 },
                     "batch": { "type": "string", "pattern": "^[0-9a-f]{16}$" },
-                    "runs": { "type": "integer", "minimum": 0 }
+                    "runs": { "type": "integer", "minimum": 0 },
+                    "seeds": {
+                      "type": "array",
+                      "minItems": 2,
+                      "maxItems": 2,
+                      "items": { "type": "string", "pattern": "^[0-9]+$" }
+                    },
+                    "files": {
+                      "type": "array",
+                      "items": {
+                        "type": "object",
+                        "required": [ "source", "digest" ],
+                        "properties": {
+                          "source": { "type": "string" },
+                          "digest": { "type": "string", "pattern": "^[0-9a-f]{16}$" }
+                        }
+                      }
+                    }
                   }
                 }
               }

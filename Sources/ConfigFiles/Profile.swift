@@ -189,7 +189,9 @@ final class ProfileReader {
             return nil
         }
         do {
-            return try TraceFile.read(TextFile.path(path, inFolderOf: reader.file))
+            let file = TextFile.path(path, inFolderOf: reader.file)
+            reader.addContent(ofFile: file)
+            return try TraceFile.read(file)
         } catch {
             for problem in error.problems { reader.report("'\(key)': \(problem)", at: node) }
             return nil

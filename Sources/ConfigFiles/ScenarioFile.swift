@@ -1,3 +1,4 @@
+internal import Determinism
 public import ScenarioModel
 internal import Yams
 
@@ -9,6 +10,8 @@ public struct ScenarioFile: Sendable {
     public let variants: [Scenario]
     /// All runs: the scenario and its variants, each with all rows of its matrix.
     public let allRuns: [Scenario]
+    /// A digest of the bytes of the file, and of all files that it names: those that it extends, profiles and traces.
+    public let digest: UInt64
     /// Warnings, in the order of their lines.
     public let warnings: [Problem]
 
@@ -41,6 +44,7 @@ public struct ScenarioFile: Sendable {
         }
         scenario = first
         allRuns = runs
+        digest = reader.content.value
         warnings = YAMLReader.sorted(reader.warnings, first: file)
         var seen: Set<String> = []
         variants = runs.filter { run in run.variant.map { seen.insert($0).inserted } ?? false }
@@ -76,7 +80,7 @@ final class ScenarioLoader {
         let plain = Node.mapping(mapping.without { $0 == "variants" || $0 == "extends" })
         var runs = self.runs(of: plain, variant: nil, parent: root)
         for (name, overlay) in variants(mapping) {
-            let merged = Self.merge(plain, Node.mapping(overlay))
+            let merged = merge(plain, Node.mapping(overlay))
             runs += self.runs(of: merged, variant: name, parent: nil)
             if runs.count > ScenarioFormat.runsMax {
                 reader.report("more than \(ScenarioFormat.runsMax) runs", at: root)
@@ -150,26 +154,53 @@ final class ScenarioLoader {
                     "'\(name.prefix(40))': expected a name of a variant in kebab-case, other than 'none'", at: key)
             }
             if reader.mapping(overlay, keys: keys, in: "a variant", synonyms: ScenarioFormat.synonyms) != nil {
+                for key in ScenarioFormat.object("variant").keys where key.isRequired {
+                    guard let node = changes[key.name], node.isNull else { continue }
+                    reader.report("'\(key.name)' cannot be taken back: every scenario needs it", at: node)
+                }
                 found.append((name, changes.without { !keys.contains($0) }))
             }
         }
         return found
     }
 
-    /// Returns the overlay on the base: mappings are merged, other values replaced.
-    private static func merge(_ base: Node, _ overlay: Node) -> Node {
-        guard let merged = base.mapping, let changes = overlay.mapping else { return overlay }
-        var pairs = merged.map { ($0.key, $0.value) }
+    /// Returns the overlay on the base: mappings are merged, null takes a key back, and other values are replaced.
+    ///
+    /// - Parameter isFile: Whether the overlay is a file, whose variants are not merged with those of the base.
+    private func merge(_ base: Node, _ overlay: Node, isFile: Bool = false) -> Node {
+        guard let merged = base.mapping, let changes = overlay.mapping else {
+            reportNulls(in: overlay)
+            return overlay
+        }
+        var pairs: [(Node, Node)?] = merged.map { ($0.key, $0.value) }
         var positions: [Node: Int] = [:]
-        for (index, pair) in pairs.enumerated() { positions[pair.0] = index }
+        for (index, pair) in merged.enumerated() { positions[pair.key] = index }
         for (key, value) in changes {
-            if let index = positions[key] {
-                pairs[index].1 = merge(pairs[index].1, value)
+            if let index = positions[key], let inherited = pairs[index] {
+                pairs[index] = value.isNull ? nil : (inherited.0, merge(inherited.1, value))
+            } else if value.isNull {
+                reportNull(key)
             } else {
+                if !isFile || key.scalar?.string != "variants" { reportNulls(in: value) }
                 pairs.append((key, value))
             }
         }
-        return .mapping(Node.Mapping(pairs, merged.tag, merged.style, changes.mark ?? merged.mark))
+        return .mapping(
+            Node.Mapping(pairs.compactMap { $0 }, merged.tag, merged.style, changes.mark ?? merged.mark))
+    }
+
+    /// Reports the nulls of mappings that have nothing to take back; those in lists are values.
+    private func reportNulls(in value: Node) {
+        guard let mapping = value.mapping else { return }
+        for (key, value) in mapping {
+            if value.isNull { reportNull(key) } else { reportNulls(in: value) }
+        }
+    }
+
+    private func reportNull(_ key: Node) {
+        let name = key.scalar?.string.prefix(40) ?? ""
+        reader.report(
+            "'\(name)' is null, which takes an inherited key back, and no key '\(name)' is inherited", at: key)
     }
 
     // MARK: Other files
@@ -193,7 +224,9 @@ final class ScenarioLoader {
         guard let base = reader.root(ofOther: text, file: other, expected: Self.expected), isScenario(base),
             let whole = extended(base, path: other, depth: depth + 1), let inherited = whole.mapping
         else { return nil }
-        return Self.merge(.mapping(inherited.without { $0 == "variants" || $0 == "name" || $0 == "extends" }), root)
+        return merge(
+            .mapping(inherited.without { $0 == "variants" || $0 == "name" || $0 == "extends" }), root,
+            isFile: true)
     }
 
     private func otherText(_ path: String, _ node: Node) -> String? {
@@ -206,6 +239,14 @@ final class ScenarioLoader {
             reader.report("cannot read \(path): \(error.reason)", at: node)
             return nil
         }
+    }
+}
+
+extension Node {
+    /// Whether the value is null: nothing, `~` or `null` without quotes.
+    fileprivate var isNull: Bool {
+        guard let scalar, scalar.style == .plain || scalar.style == .any else { return false }
+        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
     }
 }
 

@@ -19,8 +19,8 @@ extension ScenarioFormat {
         Key("from", .name(.actor), default: "any", "The device or writer that sends the request."),
         Key(
             "seen", .choice(["server", "proxy"]), default: "server",
-            "`server` counts requests that reach the server, `proxy` those that enter the device's link. A request to "
-                + "which a captive portal responds does not reach the server."),
+            "`server`: the requests that reach the server; `proxy`: all that enter the device's link. A request to "
+                + "which a captive portal or a fault responds before the server does not reach it."),
         Key(
             "between", .list(.timeOrMark, atLeast: 2, atMost: 2), default: "the whole run",
             "The start and the end of a window."),

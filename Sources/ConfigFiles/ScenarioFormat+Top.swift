@@ -57,12 +57,13 @@ extension ScenarioFormat {
                 Key(
                     "extends", .path,
                     "Another scenario file, relative to this file. Its keys apply unless this file has them; mappings "
-                        + "are merged, other values replaced. `name` and `variants` are not taken over."),
+                        + "are merged, other values replaced, and `null` takes a key back. `name` and `variants` are "
+                        + "not taken over."),
             ] + shared + [
                 Key(
                     "variants", .map(.variant, .object("variant")),
                     "Changed keys by name. Each variant is a run of its own; mappings are merged, other values "
-                        + "replace the scenario's.")
+                        + "replace the scenario's, and `null` takes a key of the scenario back, such as `5s: null`.")
             ]),
         Object("variant", "a variant", shared),
         Object(

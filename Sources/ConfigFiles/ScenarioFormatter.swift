@@ -292,7 +292,8 @@ private struct FormattedDocument {
             case .scalar, .alias: true
             }
         if isFlow, !hasNotes(value, depth: depth + 1) {
-            let line = "\(start) \(flow(value, shape))"
+            let text = flow(value, shape)
+            let line = text.isEmpty ? start : "\(start) \(text)"
             let isScalar = value.scalar != nil
             let isEmpty = value.mapping?.isEmpty ?? value.sequence?.isEmpty ?? false
             if isScalar || isEmpty || line.count <= ScenarioFormatter.widthMax { return [line + trailing] }

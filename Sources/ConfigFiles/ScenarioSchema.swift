@@ -31,16 +31,26 @@ public enum ScenarioSchema {
     // MARK: Mappings
 
     private static func schema(of object: ScenarioFormat.Object) -> SchemaValue {
-        let isVariant = object.name == "variant"
+        let (isVariant, isScenario) = (object.name == "variant", object.name == "scenario")
         var properties: [(String, SchemaValue)] = []
         for key in object.keys {
-            let value = isVariant ? partial(key.shape) : schema(of: key.shape)
+            // The values of a scenario depend on whether it extends another one.
+            let value = isVariant ? overlay(key) : isScenario ? SchemaValue.object([]) : schema(of: key.shape)
             var members: [(String, SchemaValue)] = [("description", .text(key.about))]
             if let text = key.defaultText { members.append(("$comment", .text("default: \(text)"))) }
             if case .object(let inner) = value { members += inner } else { members.append(("allOf", .list([value]))) }
             properties.append((key.name, .object(members)))
         }
         var members: [(String, SchemaValue)] = [("type", .text("object")), ("properties", .object(properties))]
+        if isScenario {
+            func values(_ schema: (ScenarioFormat.Key) -> SchemaValue) -> SchemaValue {
+                .object([("properties", .object(object.keys.map { ($0.name, schema($0)) }))])
+            }
+            let own = ["extends", "variants"]
+            members.append(("if", requiring(["extends"])))
+            members.append(("then", values { own.contains($0.name) ? schema(of: $0.shape) : overlay($0) }))
+            members.append(("else", values { schema(of: $0.shape) }))
+        }
         if let named = object.named {
             members.append(
                 (
@@ -50,7 +60,7 @@ public enum ScenarioSchema {
         }
         members.append(("additionalProperties", .bool(false)))
         let required = object.keys.filter { $0.isRequired && !isVariant }.map(\.name)
-        if object.name == "scenario" {
+        if isScenario {
             let inherited = required.filter { $0 != "scenario" && $0 != "name" }
             members.append(("required", .list([.text("scenario"), .text("name")])))
             members.append(("anyOf", .list([requiring(["extends"]), requiring(inherited)])))
@@ -66,7 +76,15 @@ public enum ScenarioSchema {
         .object([("required", .list(keys.map { .text($0) }))])
     }
 
-    /// Returns the schema of a value of a variant, which may contain only the changed keys of a mapping.
+    /// Returns the schema of a key of a variant, or of a file that extends another one: null takes the key back unless
+    /// every scenario needs it.
+    private static func overlay(_ key: ScenarioFormat.Key) -> SchemaValue {
+        let value = partial(key.shape)
+        return key.isRequired ? value : anyOf([value, .object([("type", .text("null"))])])
+    }
+
+    /// Returns the schema of a value of a variant, which may contain only the changed keys of a mapping, and null for
+    /// those that it takes back.
     private static func partial(_ shape: ScenarioFormat.Shape) -> SchemaValue {
         switch shape {
         case .object, .map: .object([("type", .text("object"))])

@@ -200,10 +200,19 @@ final class TimelineReader {
             let path =
                 ProfileCatalogue.isPath(text) ? TextFile.path(text, inFolderOf: reader.location(node).file) : text
             let profile = try ProfileCatalogue.profile(path)
+            if ProfileCatalogue.isPath(path) { addContent(of: profile, path) }
             return Timeline.NamedConditions(profile.id, profile.conditions)
         } catch {
             reader.report("\(error)", at: node)
             return nil
+        }
+    }
+
+    /// Adds a profile's file, and its traces, to the content of the file that is read.
+    private func addContent(of profile: Profile, _ path: String) {
+        reader.addContent(ofFile: path)
+        for figure in profile.figures where figure.key.hasSuffix(".trace") {
+            reader.addContent(ofFile: TextFile.path(figure.value, inFolderOf: path))
         }
     }
 

@@ -1,3 +1,4 @@
+internal import Determinism
 internal import Foundation
 internal import ScenarioModel
 internal import Yams
@@ -56,6 +57,20 @@ final class YAMLReader {
 
     /// Returns the location of a value.
     func location(_ node: Node) -> SourceLocation { location(node.mark?.line ?? 1, node.mark?.column ?? 1) }
+
+    // MARK: Content
+
+    /// A digest of the bytes of the documents, and of the files that they name, in the order of their first reading.
+    private(set) var content = FNV1a()
+    private var namedFiles: Set<String> = []
+
+    /// Adds a file that a document names to ``content``. A file that cannot be read is reported elsewhere.
+    func addContent(ofFile path: String) {
+        guard namedFiles.insert(path).inserted,
+            let bytes = try? TextFile.readBytes(path, bytesMax: TraceFile.bytesMax)
+        else { return }
+        for byte in bytes { content.add(byte) }
+    }
 
     // MARK: Other files
 
@@ -123,6 +138,7 @@ final class YAMLReader {
                     "more than \(CombiningMarkRun.marksMax) combining marks in a row"))
             return nil
         }
+        for byte in text.utf8 { content.add(byte) }
         do {
             guard let node = try compose(yaml: text) else {
                 report("the file is empty; expected \(expected)", at: nil)

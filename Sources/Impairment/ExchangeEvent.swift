@@ -11,7 +11,7 @@ public struct ExchangeID: Hashable, Comparable, Sendable {
 /// An event of an exchange.
 ///
 /// The events of an exchange, in order: `requestStarted`, `requested`, `requestRead`, `requestDelivered`,
-/// `responseStarted`, `committed`, `responseDelivered` or `interrupted`. If the response begins before the end of its
+/// `responseStarted`, `responseSampled`, `committed`, `responseDelivered` or `interrupted`. If the response begins before the end of its
 /// request, its events precede `requestRead`.
 public enum ExchangeEvent: Sendable {
     /// The head of the request has been read from the client's socket. With a rule for the points `queued` or
@@ -30,6 +30,9 @@ public enum ExchangeEvent: Sendable {
     case requestDelivered(ExchangeID)
     /// The head of the response has been read from the server. Interim responses (1xx except 101) are not reported.
     case responseStarted(ExchangeID, HTTPResponseHead)
+    /// The whole response has been read from the server: the first ``ExchangeTracking/bodySampleMax`` bytes of its body.
+    /// Reported with ``ExchangeTracking/samplesResponses`` only.
+    case responseSampled(ExchangeID, body: [UInt8])
     /// The whole response has been read from the server; its last bytes have not entered the link yet. The number of
     /// bytes of the body is without the framing of chunks.
     case committed(ExchangeID, status: Int, bodyBytes: Int64)
@@ -82,6 +85,7 @@ extension ExchangeEvent: CustomStringConvertible {
         case .requestRead(let id, let bodyBytes): "\(id.number) request read \(bodyBytes) B"
         case .requestDelivered(let id): "\(id.number) request delivered"
         case .responseStarted(let id, let head): "\(id.number) response started \(head.status)"
+        case .responseSampled(let id, let body): "\(id.number) response sampled \(body.count) B"
         case .committed(let id, let status, _): "\(id.number) committed \(status)"
         case .responseDelivered(let id, let status): "\(id.number) response delivered \(status)"
         case .interrupted(let id): "\(id.number) interrupted"

@@ -57,6 +57,8 @@ struct ExchangeRegistry {
     private var hasInjected = false
     /// Whether each request waits for a decision of the driver.
     let awaitsDecisions: Bool
+    /// Whether the beginnings of the bodies of responses to writes are reported.
+    let samplesResponses: Bool
     /// Whether a request must wait until its rules are known.
     private(set) var withholdsRequests = false
     /// Whether the events of exchanges contain the beginnings of the requests' bodies.
@@ -69,6 +71,7 @@ struct ExchangeRegistry {
     init(_ tracking: ExchangeTracking, seed: UInt64, name: String) {
         subject = tracking.subject
         awaitsDecisions = tracking.awaitsDecisions
+        samplesResponses = tracking.samplesResponses
         self.seed = seed
         self.name = name
         for rule in tracking.rules {

@@ -42,6 +42,7 @@ extension ExchangeTracker {
                         exchanges[index].responseBodyStart = exitOffset(range.lowerBound, .down)
                     }
                     responseBodyBytes += Int64(piece.readableBytes)
+                    sampleResponse(piece)
                 case .end(let end): endResponse(end, &registry)
                 case .requestHead, .trailers, .opaque: break
                 }
@@ -71,6 +72,8 @@ extension ExchangeTracker {
         }
         exchanges[index].responseHasBegun = true
         responseBodyBytes = 0
+        responseSample =
+            registry.samplesResponses && !Self.readMethods.contains(exchanges[index].method) ? [] : nil
         responseStatus = head.status
         report(.responseStarted(exchanges[index].id, head))
         let isSwitch =
@@ -97,6 +100,14 @@ extension ExchangeTracker {
         }
     }
 
+    /// The methods whose responses are not sampled: the safe ones (RFC 9110, section 9.2.1).
+    private static let readMethods: Set<String> = ["GET", "HEAD", "OPTIONS", "TRACE"]
+
+    private mutating func sampleResponse(_ piece: ByteBuffer) {
+        guard let count = responseSample?.count, count < ExchangeTracking.bodySampleMax else { return }
+        responseSample?.append(contentsOf: piece.readableBytesView.prefix(ExchangeTracking.bodySampleMax - count))
+    }
+
     private mutating func switchProtocol(_ index: Int, at end: Int64, _ registry: inout ExchangeRegistry) {
         let id = exchanges[index].id
         let isReplied = exchanges[index].isReplied
@@ -115,6 +126,7 @@ extension ExchangeTracker {
 
     private mutating func endResponse(_ end: Int64, _ registry: inout ExchangeRegistry) {
         guard let index = nextResponse else { return }
+        if let body = responseSample.take() { report(.responseSampled(exchanges[index].id, body: body)) }
         report(.committed(exchanges[index].id, status: responseStatus, bodyBytes: responseBodyBytes))
         let start = messageEnd.down
         messageEnd.down = end

@@ -112,6 +112,8 @@ struct ExchangeTracker {
     /// The ends of the last complete messages at the entries; interim responses count.
     var messageEnd = PerDirection(up: Int64(0), down: Int64(0))
     var responseBodyBytes: Int64 = 0
+    /// The beginning of the body of the response that is being read, if it is to be reported.
+    var responseSample: [UInt8]?
     var responseStatus = 0
 
     /// Parsed bytes that may not enter the link yet, and bytes that wait behind them without having been parsed.
@@ -153,8 +155,8 @@ struct ExchangeTracker {
     /// The number of bytes held: those not parsed yet, the sample of the request being read, and those that may not
     /// enter the link.
     var bytesKept: Int {
-        requests.bytesKept + responses.bytesKept + (request?.sample.count ?? 0) + bytesWaiting(.up)
-            + bytesWaiting(.down)
+        requests.bytesKept + responses.bytesKept + (request?.sample.count ?? 0)
+            + (responseSample?.count ?? 0) + bytesWaiting(.up) + bytesWaiting(.down)
     }
 
     /// Returns the bytes that wait at an entry.
@@ -400,6 +402,7 @@ struct ExchangeTracker {
         (requestCursor, responseCursor, entryCursor, deliveryCursor, turnCount) = (0, 0, 0, 0, 0)
         trickles = PerDirection(up: [], down: [])
         request = nil
+        responseSample = nil
         requests = ExchangeTracker.requestParser
         responses = ExchangeTracker.responseParser
         report(.notHTTP(reason))

@@ -13,16 +13,21 @@ public struct ExchangeTracking: Sendable {
     /// that expects `100 Continue` has sent them later.
     public var awaitsDecisions: Bool
 
-    /// Bytes of a request's body that are kept for ``subject``.
+    /// Whether the beginnings of the bodies of responses are reported
+    /// (``ExchangeEvent/responseSampled(_:body:)``), except those to GET, HEAD and OPTIONS.
+    public var samplesResponses: Bool
+
+    /// Bytes of a request's body that are kept for ``subject``, and of a response's body.
     public static let bodySampleMax = 64 << 10
 
     /// Creates a configuration.
     public init(
-        rules: [FaultRule] = [], awaitsDecisions: Bool = false,
+        rules: [FaultRule] = [], awaitsDecisions: Bool = false, samplesResponses: Bool = false,
         subject: @escaping @Sendable (HTTPRequestHead, [UInt8]) -> String? = { _, _ in nil }
     ) {
         self.rules = rules
         self.awaitsDecisions = awaitsDecisions
+        self.samplesResponses = samplesResponses
         self.subject = subject
     }
 }

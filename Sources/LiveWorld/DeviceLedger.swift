@@ -35,6 +35,7 @@ struct DeviceLedger {
     private var view = DeviceView()
     /// The view of an app.
     private var app = AppHistory()
+    private var results = WriteResultReader()
 
     init(_ name: String) { self.name = name }
 
@@ -118,6 +119,7 @@ struct DeviceLedger {
 
     /// Records an event of an exchange on the connection from a port of the client.
     mutating func exchange(_ event: ExchangeEvent, port: Int, _ recorder: inout HistoryRecorder) -> [History.Event] {
+        let result = results.read(event)
         switch event {
         case .requested(let id, let head, let body, _):
             let attempt = ports[port]
@@ -134,7 +136,9 @@ struct DeviceLedger {
             return [request, contents]
         case .requestDelivered(let id): return exchanges[id].map { [.arrived($0.number)] } ?? []
         case .committed(let id, let status, let bytes):
-            return exchanges[id].map { [recorder.responded($0.number, status: status, bytes: bytes)] } ?? []
+            guard let number = exchanges[id]?.number else { return [] }
+            return (result.map { [.writeResult(number, $0)] } ?? [])
+                + [recorder.responded(number, status: status, bytes: bytes)]
         case .responseDelivered(let id, let status):
             // Bytes written to a closed socket are not received.
             return endExchange(id).map { [.responseReceived($0, status: status)] } ?? []
@@ -151,7 +155,7 @@ struct DeviceLedger {
                 recorder.responseStarted(exchange.number, entityTag: head.entityTag)
             }
             return []
-        case .requestStarted, .faultMissed, .protocolSwitched: return []
+        case .requestStarted, .responseSampled, .faultMissed, .protocolSwitched: return []
         case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
         }
     }

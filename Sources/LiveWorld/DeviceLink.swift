@@ -28,7 +28,8 @@ final class DeviceLink: Sendable {
         configuration.seed = world.seed
         configuration.linkName = "link/\(name)"
         configuration.exchangeTracking = ExchangeTracking(
-            awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests)
+            awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests,
+            samplesResponses: world.scenario.server != .builtIn)
         configuration.exchangeController = report
         configuration.onBytesChanged = { world.bytesChanged(of: name, $0, offset: $1) }
         proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)

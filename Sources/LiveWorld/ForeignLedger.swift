@@ -15,6 +15,7 @@ struct ForeignLedger: Sendable {
     private var numbers: [ExchangeID: Int] = [:]
     private var open: Set<ExchangeID> = []
     private var view: AdapterView?
+    private var results = WriteResultReader()
 
     init(_ name: String) { self.name = name }
 
@@ -34,6 +35,7 @@ struct ForeignLedger: Sendable {
 
     /// Returns the events of an exchange.
     mutating func exchange(_ event: ExchangeEvent, _ recorder: inout HistoryRecorder) -> [History.Event] {
+        let result = results.read(event)
         switch event {
         case .requested(let id, let head, let body, _):
             let number = recorder.exchange(id.number, of: name)
@@ -52,7 +54,9 @@ struct ForeignLedger: Sendable {
             if let number = numbers[id] { recorder.responseStarted(number, entityTag: head.entityTag) }
             return []
         case .committed(let id, let status, let bytes):
-            return numbers[id].map { [recorder.responded($0, status: status, bytes: bytes)] } ?? []
+            guard let number = numbers[id] else { return [] }
+            return (result.map { [.writeResult(number, $0)] } ?? [])
+                + [recorder.responded(number, status: status, bytes: bytes)]
         case .responseDelivered(let id, let status):
             // Bytes written to the socket of a killed program are not received.
             return numbers.removeValue(forKey: id).map { [.responseReceived($0, status: status)] } ?? []
@@ -62,7 +66,7 @@ struct ForeignLedger: Sendable {
             let point = Scenario.Fault.Point(rawValue: point.rawValue)
             return numbers[id].map { [.fault(index: rule, exchange: $0, point: point)] } ?? []
         case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
-        case .requestStarted, .faultMissed, .protocolSwitched: return []
+        case .requestStarted, .responseSampled, .faultMissed, .protocolSwitched: return []
         }
     }
 

@@ -64,6 +64,9 @@ public struct Expectation: Sendable {
     /// A condition on the requests that match a pattern.
     public struct Traffic: Sendable {
         /// The point at which requests are counted.
+        ///
+        /// A request that did not reach the server, because of the network, a captive portal or a fault, is not seen by
+        /// the server, whatever is expected of the requests.
         public enum Seen: String, CaseIterable, Sendable { case server, proxy }
         /// A number of requests.
         public enum Count: Hashable, Sendable {
@@ -81,7 +84,7 @@ public struct Expectation: Sendable {
             case statusClass(Int)
             /// The server responded, and the client did not receive the response.
             case lost
-            /// The request did not reach the server.
+            /// The server did not respond: the request did not reach it, or the connection ended before its response.
             case none
 
             public var description: String {
@@ -132,9 +135,8 @@ public struct Expectation: Sendable {
         /// Requests whose first occurrences must be in this order. A pattern that occurs again stands for its next
         /// request.
         public let order: [RequestPattern]?
-        /// The greatest number of requests with which the server has executed a write once more: it has executed an
-        /// earlier request with the same key, or without a key with the same body, and its responses name different
-        /// revisions; or a device has created a note that no action has created.
+        /// The greatest number of requests with which the server has executed a write once more, as its responses tell
+        /// (``WriteEffects``).
         public let duplicates: Int?
         /// The number of bytes of the responses' bodies, without heads and the framing of chunks. A response counts when
         /// its last byte has entered the link, whether or not the client receives it.

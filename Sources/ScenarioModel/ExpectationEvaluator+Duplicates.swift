@@ -26,28 +26,39 @@ extension ExpectationEvaluator {
     /// - It has executed an earlier attempt of the same write: both responses are successful (2xx). The second is a
     ///   repetition of the first result, and no execution, if it names the same revision; that of a DELETE always is.
     /// - A device has created a note that no action has created.
+    ///
+    /// The server is the built-in one; ``WriteEffects`` has those of another server.
     static func duplicates(_ exchanges: [History.Exchange], _ scenario: Scenario) -> Set<Int> {
         var executed: [Write: Set<Int?>] = [:]
         var found: Set<Int> = []
         for exchange in exchanges.sorted(by: { $0.arrivedIndex < $1.arrivedIndex }) {
-            guard writeMethods.contains(exchange.method), !exchange.isOnPortal,
-                let status = exchange.serverStatus, (200...299).contains(status)
-            else { continue }
-            // Two requests without key and body, such as pins, need not be the same write.
-            if exchange.key == nil && exchange.bytesUp == 0 && exchange.method != "DELETE" { continue }
-            // A request for another access token: a creation of a device has a key.
-            if exchange.key == nil && exchange.row == nil && isCreation(of: exchange.actor, scenario) { continue }
+            guard isAttempt(exchange, scenario) else { continue }
             let write = Write(exchange)
             if let revisions = executed[write] {
                 let isResultRepeated =
                     exchange.method == "DELETE" || (exchange.revision != nil && revisions.contains(exchange.revision))
                 if !isResultRepeated { found.insert(exchange.id) }
-            } else if exchange.method == "POST", exchange.row == nil, isCreation(of: exchange.actor, scenario) {
+            } else if isUnnamedCreation(exchange, scenario) {
                 found.insert(exchange.id)
             }
             executed[write, default: []].insert(exchange.revision)
         }
         return found
+    }
+
+    /// Returns whether the server has executed a request that may be an attempt of a write.
+    static func isAttempt(_ exchange: History.Exchange, _ scenario: Scenario) -> Bool {
+        guard writeMethods.contains(exchange.method), RunFacts.isExecuted(exchange) else { return false }
+        if exchange.key != nil { return true }
+        // Two requests without key and body, such as pins, need not be the same write.
+        if exchange.bytesUp == 0 && exchange.method != "DELETE" { return false }
+        // A request for another access token: a creation of a device has a key.
+        return exchange.row != nil || !isCreation(of: exchange.actor, scenario)
+    }
+
+    /// Returns whether a request creates a note that no action has created.
+    static func isUnnamedCreation(_ exchange: History.Exchange, _ scenario: Scenario) -> Bool {
+        exchange.method == "POST" && exchange.row == nil && isCreation(of: exchange.actor, scenario)
     }
 
     /// Returns whether a POST of an actor for a note without a name creates a note that no action has created: those of a

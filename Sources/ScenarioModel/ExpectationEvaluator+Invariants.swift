@@ -27,6 +27,8 @@ extension RunFacts {
             if scenario.server != .builtIn { return "the notes of a server other than the built-in one are not read" }
             if serverRows == nil { return "the server's notes were not read" }
             if wasAborted { return "the run was aborted" }
+        case .noDuplicateEffect:
+            if let reason = NoDuplicateEffect.undecidedReason(in: self) { return reason }
         case .crashAtomicity where !scenario.devices.isEmpty && scenario.devices.allSatisfy(\.runsProgram):
             return "the commits of programs are not known"
         default: break

@@ -62,16 +62,15 @@ extension ExpectationEvaluator {
         }
         for sameness in traffic.same {
             guard found.count > 1 else { return .inconclusive("fewer than 2 matching requests") }
-            let isSame =
-                switch sameness {
-                case .body: Set(found.map(\.bodyDigest)).count == 1
-                case .key: Set(found.map(\.key)).count == 1 && found[0].key != nil
-                }
-            if !isSame { return .fail("the \(sameness.rawValue) differs") }
+            switch sameness {
+            case .body where Set(found.map(\.bodyDigest)).count > 1: return .fail("the body differs")
+            case .key: if let reason = Self.differenceOfKeys(found) { return .fail(reason) }
+            case .body: break
+            }
         }
         if let order = traffic.order, let reason = Self.disorder(found, order) { return .fail(reason) }
         if let most = traffic.duplicates {
-            let repeated = found.filter { duplicates.contains($0.id) }
+            let repeated = found.filter { effects.duplicates.contains($0.id) }
             if repeated.count > most {
                 return .fail(
                     "\(Self.requests(repeated.count)) executed again" + Self.times(repeated))
@@ -84,6 +83,34 @@ extension ExpectationEvaluator {
             return .fail(reason)
         }
         return .pass
+    }
+
+    /// Returns why requests do not share one `Idempotency-Key`; `nil` if they do.
+    private static func differenceOfKeys(_ exchanges: [History.Exchange]) -> String? {
+        let missing = exchanges.count { $0.key == nil }
+        switch missing {
+        case 0: return Set(exchanges.map(\.key)).count == 1 ? nil : "the idempotency-key differs"
+        case exchanges.count where missing == 2: return "neither request has an idempotency-key"
+        case exchanges.count: return "none of the \(missing) requests has an idempotency-key"
+        default: return "\(missing) of \(exchanges.count) requests \(missing == 1 ? "has" : "have") no idempotency-key"
+        }
+    }
+
+    /// Returns why it is not known whether a condition that holds does: the responses do not tell whether the server has
+    /// executed a write once more; `nil` if it is.
+    mutating func undecidedReason(of expectation: Expectation) -> String? {
+        let traffic: Expectation.Traffic
+        switch expectation.kind {
+        case .traffic(let found), .sometimesTraffic(let found): traffic = found
+        default: return nil
+        }
+        guard let most = traffic.duplicates, !effects.undecided.isEmpty, let (from, to) = window(of: traffic) else {
+            return nil
+        }
+        let found = Set(matching(traffic, from: from, to: to).map(\.id))
+        let undecided = effects.undecided.filter { found.contains($0.repetition.id) }
+        let count = undecided.count + effects.duplicates.count { found.contains($0) }
+        return count > most ? undecided.first?.reason : nil
     }
 
     private static let noRequest = "there is no matching request"
@@ -105,8 +132,7 @@ extension ExpectationEvaluator {
         for exchange in exchanges where Self.matches(exchange, traffic) {
             if traffic.seen == .server, !exchange.isOnPortal, let time = exchange.arrivedAt {
                 if contains(exchange, exchange.arrivedIndex, time) { found.append(exchange) }
-            } else if traffic.seen == .proxy || traffic.responses != nil {
-                // With `answers`, a request that never arrived counts too: its result is `none`.
+            } else if traffic.seen == .proxy {
                 if contains(exchange, exchange.sentIndex, exchange.sentAt) { found.append(exchange) }
             }
         }

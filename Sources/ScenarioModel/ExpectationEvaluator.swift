@@ -13,13 +13,13 @@ struct ExpectationEvaluator {
     /// The states of each device with the indices of their entries.
     private let stateEntries: [String: [(index: Int, time: Nanoseconds, state: History.DeviceState)]]
     lazy var exchanges = history.exchanges(isPortal: scenario.isPortal)
-    /// The numbers of requests with which the server has executed a write once more.
-    lazy var duplicates = Self.duplicates(exchanges, scenario)
+    /// The effects of the writes.
+    lazy var effects = WriteEffects(exchanges, scenario)
     /// The changes that devices have accepted from their users.
     lazy var changes = Self.changes(history, scenario)
     /// The facts on which invariants and budgets are decided.
     lazy var facts = RunFacts(
-        scenario, history, exchanges: exchanges, duplicates: duplicates, changes: changes, lateness: lateness)
+        scenario, history, exchanges: exchanges, effects: effects, changes: changes, lateness: lateness)
 
     init(_ scenario: Scenario, _ history: History) {
         self.scenario = scenario

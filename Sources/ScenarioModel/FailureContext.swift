@@ -131,7 +131,7 @@ extension ExpectationEvaluator {
             }
         }
         if let most = traffic.duplicates {
-            let repeated = found.filter { duplicates.contains($0.id) }
+            let repeated = found.filter { effects.duplicates.contains($0.id) }
             if repeated.count > most { return repeated[most].sentAt }
         }
         if !traffic.same.isEmpty, let last = found.last { return last.sentAt }

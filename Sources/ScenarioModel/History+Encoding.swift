@@ -170,6 +170,10 @@ extension History.Event {
             encoder.begin(40)
             encoder.add(id as Int?)
             contents.encode(into: &encoder)
+        case .writeResult(let id, let result):
+            encoder.begin(45)
+            encoder.add(id as Int?)
+            result.encode(into: &encoder)
         case .policy(let device, let policy):
             encoder.begin(41)
             encoder.add(device)
@@ -259,6 +263,7 @@ extension History.Event: CustomStringConvertible {
         case .hostPause(let span): "host paused for \(TimeFormat.duration(span))"
         case .aborted(let reason): "aborted: \(reason)"
         case .contents(let id, let contents): "request \(id) says \(contents)"
+        case .writeResult(let id, let result): "request \(id): the response says \(result)"
         case .policy(let device, let policy):
             "\(device) policy: delays \(TimeFormat.duration(policy.firstDelay)) to "
                 + "\(TimeFormat.duration(policy.longestDelay)), poll \(policy.poll.map { TimeFormat.duration($0) } ?? "none")"

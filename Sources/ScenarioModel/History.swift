@@ -65,6 +65,8 @@ public struct History: Sendable {
         case aborted(String)
         /// What an earlier request says.
         case contents(Int, RequestContents)
+        /// What the response to an earlier write says about its effect.
+        case writeResult(Int, WriteResult)
         /// The policy that a device's client publishes.
         case policy(device: String, ClientPolicy)
         /// A device's client has been told of its interface.
@@ -283,6 +285,8 @@ public struct History: Sendable {
         let bodyDigest: UInt64
         /// What the request says; `nil` if the world does not record it.
         var contents: RequestContents?
+        /// What the response says about the effect of a write; `nil` if the world does not record it.
+        var result: WriteResult?
         let sentAt: Nanoseconds
         /// The index of the request's entry.
         let sentIndex: Int
@@ -360,6 +364,7 @@ public struct History: Sendable {
                 found.append(exchange)
             case .named(let id, let row): change(id) { $0.row = row }
             case .contents(let id, let contents): change(id) { $0.contents = contents }
+            case .writeResult(let id, let result): change(id) { $0.result = result }
             case .requestSent(let id, let bytes): change(id) { $0.bytesUp = bytes }
             case .fault(let index, let id, let point):
                 change(id) { exchange in

@@ -103,8 +103,8 @@ struct RunFacts {
     let scenario: Scenario
     let history: History
     let exchanges: [History.Exchange]
-    /// The numbers of requests with which the server has executed a write once more.
-    let duplicates: Set<Int>
+    /// The effects of the writes.
+    let effects: WriteEffects
     /// The changes that devices have accepted from their users.
     let changes: [ExpectationEvaluator.Change]
     let lateness: Lateness
@@ -140,13 +140,13 @@ struct RunFacts {
     }
 
     init(
-        _ scenario: Scenario, _ history: History, exchanges: [History.Exchange], duplicates: Set<Int>,
+        _ scenario: Scenario, _ history: History, exchanges: [History.Exchange], effects: WriteEffects,
         changes: [ExpectationEvaluator.Change], lateness: Lateness
     ) {
         self.scenario = scenario
         self.history = history
         self.exchanges = exchanges
-        self.duplicates = duplicates
+        self.effects = effects
         self.lateness = lateness
         wasAborted = history.wasAborted
         endIndex = history.entries.count

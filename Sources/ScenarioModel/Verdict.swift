@@ -47,7 +47,7 @@ public struct Verdict: Sendable {
     /// The worst outcome of all checks; `fail` is worse than `inconclusive`. It is `inconclusive` if no expectation could
     /// be evaluated.
     public let result: Result
-    /// The expectations that were not evaluated, in order.
+    /// The expectations that were not evaluated, in order, and the invariant that the run leaves undecided.
     public let impossible: [ImpossibleCheck]
     /// The invariants that were not checked, although the scenario does not drop them.
     public let unchecked: [UncheckedInvariant]
@@ -76,13 +76,19 @@ public struct Verdict: Sendable {
     public init(_ scenario: Scenario, _ history: History) {
         var evaluator = ExpectationEvaluator(scenario, history)
         let wasAborted = history.wasAborted
-        let impossible = scenario.impossibleChecks(history)
-        self.impossible = impossible.sorted { $0.key < $1.key }.map(\.value)
-        var checks = scenario.expectations.enumerated().filter { impossible[$0.offset] == nil }.map { _, expectation in
+        var impossible = scenario.impossibleChecks(history)
+        var checks: [Check] = []
+        for (index, expectation) in scenario.expectations.enumerated() where impossible[index] == nil {
             let outcome = evaluator.outcome(of: expectation)
-            return Check(
-                description: expectation.description, location: expectation.location,
-                outcome: wasAborted ? Self.excused(outcome, scenario, evaluator.lateness) : outcome)
+            if outcome == .pass, let reason = evaluator.undecidedReason(of: expectation) {
+                impossible[index] = ImpossibleCheck(
+                    description: expectation.description, location: expectation.location, reason: reason)
+                continue
+            }
+            checks.append(
+                Check(
+                    description: expectation.description, location: expectation.location,
+                    outcome: wasAborted ? Self.excused(outcome, scenario, evaluator.lateness) : outcome))
         }
         for (index, fault) in scenario.faults.enumerated() where fault.mustFire {
             let count = history.entries.count {
@@ -100,13 +106,13 @@ public struct Verdict: Sendable {
             }
         }
         checks += Self.steps(scenario, history)
+        let invariantsLocation =
+            scenario.locations["invariants"] ?? SourceLocation(file: scenario.name, line: 1, column: 1)
         for invariant in scenario.invariants.members {
             guard let reason = evaluator.violation(of: invariant)?.reason else { continue }
             checks.append(
                 Check(
-                    description: invariant.checkDescription,
-                    location: scenario.locations["invariants"]
-                        ?? SourceLocation(file: scenario.name, line: 1, column: 1),
+                    description: invariant.checkDescription, location: invariantsLocation,
                     outcome: wasAborted ? Self.excused(.fail(reason), scenario, evaluator.lateness) : .fail(reason)))
         }
         for entry in history.entries {
@@ -118,6 +124,12 @@ public struct Verdict: Sendable {
         }
         self.checks = checks
         unchecked = evaluator.facts.unchecked
+        // What the run did, not what the scenario is, leaves it undecided: readers of reports must see it.
+        let undecided = unchecked.filter { $0.invariant == .noDuplicateEffect }.map {
+            ImpossibleCheck(
+                description: $0.invariant.checkDescription, location: invariantsLocation, reason: $0.reason)
+        }
+        self.impossible = impossible.sorted { $0.key < $1.key }.map(\.value) + undecided
         let hasEvaluatedNone = !impossible.isEmpty && impossible.count == scenario.expectations.count
         result = Result.worst(
             of: (hasEvaluatedNone ? [.inconclusive] : [])

@@ -29,6 +29,8 @@ public struct PlannedRun: Sendable {
     public let clients: Set<String>
     /// Where the notes of the server are in virtual time. Has no influence on the result.
     var storage = ServerStorage.sqlite
+    /// A digest of the bytes of the scenario's file, and of all files that it names; 0 for a scenario without a file.
+    var fileDigest: UInt64 = 0
     /// Whether the run must fail.
     let isCanary: Bool
     /// The arguments that repeat the run, an option together with its value; `nil` for those of `slowlane run`.
@@ -98,10 +100,11 @@ extension ScenarioSelection {
             }
             for scenario in scenarios {
                 for world in worlds ?? [scenario.realTimeReason == nil ? .simulated : .live] {
-                    plan.append(
-                        PlannedRun(
-                            index: plan.count, source: source.name, scenario: scenario, world: world, seed: seed,
-                            mutants: mutants, clients: Set(clients.keys)))
+                    var run = PlannedRun(
+                        index: plan.count, source: source.name, scenario: scenario, world: world, seed: seed,
+                        mutants: mutants, clients: Set(clients.keys))
+                    run.fileDigest = source.file.digest
+                    plan.append(run)
                 }
             }
         }

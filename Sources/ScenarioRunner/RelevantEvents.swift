@@ -136,6 +136,7 @@ public struct RelevantEvents: Sendable {
             return "server: " + (found.isEmpty ? "no such note" : (shown + more).joined(separator: "; "))
         case .bytesChanged(let device, _, _): return concerns(device) ? event.description : nil
         case .named, .requestSent, .arrived, .serverResponded, .commit, .accepted, .phase, .step, .late, .contents,
+            .writeResult,
             .policy, .interface, .world:
             return nil
         }

@@ -115,6 +115,7 @@ public enum RunTrace {
         case .hostPause(let span): fields("host-pause", [("seconds", time(span))])
         case .aborted(let reason): fields("aborted", [("reason", reason)])
         case .contents(let id, let contents): fields("contents", [("exchange", "\(id)")] + values(of: contents))
+        case .writeResult(let id, let result): fields("result", [("exchange", "\(id)")] + values(of: result))
         case .policy(let device, let policy):
             fields(
                 "policy",
@@ -138,6 +139,14 @@ public enum RunTrace {
                 "changed",
                 [("actor", device), ("direction", direction == .up ? "up" : "down"), ("offset", "\(offset)")])
         }
+    }
+
+    private static func values(of result: WriteResult) -> [(key: String, value: String)] {
+        var values = [(key: "target", value: hexadecimal(result.target, 16))]
+        if let isReplayed = result.isReplayed { values.append(("replayed", isReplayed ? "yes" : "no")) }
+        if let record = result.record { values.append(("record", hexadecimal(record, 16))) }
+        if let body = result.body { values.append(("body", hexadecimal(body, 16))) }
+        return values
     }
 
     private static func values(of contents: RequestContents) -> [(key: String, value: String)] {

@@ -45,7 +45,7 @@ extension Device {
             if bytes > 0 { world.record(.requestSent(number(id), bytes: Int(clamping: bytes))) }
         case .responseStarted(let id, let head):
             world.recorder.responseStarted(number(id), entityTag: head.fields[.eTag])
-        case .requestStarted, .protocolSwitched: break
+        case .requestStarted, .responseSampled, .protocolSwitched: break
         case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))
         }
     }

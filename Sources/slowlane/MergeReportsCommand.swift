@@ -16,13 +16,14 @@ struct MergeReportsCommand: ParsableCommand {
               slowlane merge-reports out/*.jsonl --tap
               slowlane explore two-device-soak --shard 1/4 --results out/1.jsonl
 
-            The files must be the complete results of all shards of one batch, of the same version of the program. Each \
-            shard has a canary, a run that must fail: its failure shows that failures reach this report. Failures of one \
-            kind are printed once, with the run that has the fewest events. The shards of an exploration become the report \
-            of the exploration in one process, as text or with --json.
+            The files must be the complete results of all shards of one batch: of the same version of the program, the \
+            same scenario files and the same seeds. Each shard has a canary, a run that must fail: its failure shows that \
+            failures reach this report. Failures of one kind are printed once, with the run that has the fewest events. \
+            The shards of an exploration become the report of the exploration in one process, as text or with --json.
 
             Exit status: the worst of all runs, as with 'slowlane run'; 65 if a shard is missing or the files do not belong \
-            together; 4 if there is no file; 64 wrong arguments.
+            together, such as after an edit of a scenario file between two shards; 4 if there is no file; 64 wrong \
+            arguments.
             """)
 
     @Argument(help: ArgumentHelp("Files of results, or folders with files *.jsonl.", valueName: "paths"))

@@ -52,6 +52,25 @@ import Testing
         #expect(verdicts.allSatisfy { $0 == "accepted" }, "\(verdicts)")
     }
 
+    @Test func theSchemaAcceptsNullWhereItTakesAKeyBack() async throws {
+        let base = ScenarioMistakes.valid
+        func variant(_ changes: String) -> String { base + "\nvariants: { v: \(changes) }\n" }
+        func child(_ rest: String) -> String { "scenario: 1\nname: c\nextends: base.yaml\n\(rest)\n" }
+        let accepted = [
+            variant("{ limit: null, faults: ~, invariants: null }"), variant("{ network: { A: { 5s: null } } }"),
+            variant("{ expect: { finally: null, always: null } }"),
+            variant("{ expect: { finally: { agree: null } }, devices: { B: null } }"),
+            child("limit: null"), child("network: { A: { 5s: null } }"), child("expect: { finally: { agree: null } }"),
+        ]
+        let rejected = [
+            base.replacing("limit: 2m", with: "limit: null"), variant("{ devices: null }"), variant("{ expect: ~ }"),
+            variant("null"), child("devices: null"), child("variants: null"), child("nonsense: null"),
+        ]
+        let verdicts = try await Self.verdicts(accepted + rejected)
+        #expect(
+            verdicts == accepted.map { _ in "accepted" } + rejected.map { _ in "rejected" }, "\(verdicts)")
+    }
+
     @Test func theSchemaRejectsEachMistakeThatItCanKnow() async throws {
         let mistakes = ScenarioMistakes.all
         #expect(mistakes.count >= 40)

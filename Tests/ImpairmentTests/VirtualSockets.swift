@@ -166,7 +166,8 @@ struct VirtualSockets {
             allExchangeEvents.append(event)
             decide(on: event)
             switch event.event {
-            case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: break
+            case .requestStarted, .requestRead, .responseStarted, .responseSampled, .faultMissed, .protocolSwitched:
+                break
             case .faultInjected(let id, let rule, _, _):
                 exchangeEvents.append("\(id.number) fault of rule \(rule)")
             default: exchangeEvents.append("\(event.event)")

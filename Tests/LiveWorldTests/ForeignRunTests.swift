@@ -56,6 +56,35 @@ import Testing
         }
     }
 
+    // MARK: Repeated writes on a server of one's own
+
+    /// Runs a client of `Examples/python/own-server`, the first response to which is lost, against its server.
+    private static func repeatedCreation(_ client: String, _ contract: String) async throws -> Verdict {
+        let path = "Examples/python/own-server/scenarios/create-answer-lost.yaml"
+        let root = URL(filePath: #filePath).appending(path: "../../..").standardizedFileURL.path
+        let text = try String(contentsOfFile: "\(root)/\(path)", encoding: .utf8)
+            .replacing("client.py, correct", with: "client.py, \(client)")
+            .replacing("server.py, status-and-body", with: "server.py, \(contract)")
+        let scenario = try ScenarioFile(parsing: text, file: "\(root)/\(path)").scenario
+        return try await LiveRun.run(scenario).verdict
+    }
+
+    @Test(arguments: ["status-and-body", "record-id"])
+    func aServerThatRepeatsItsResultHasExecutedAWriteOnce(_ contract: String) async throws {
+        let correct = try await Self.repeatedCreation("correct", contract)
+        #expect(correct.result == .pass, "\(WorldCase.reasons(correct))")
+        #expect(correct.impossible.isEmpty && !correct.unchecked.contains { $0.invariant == .noDuplicateEffect })
+        let naive = try await Self.repeatedCreation("naive", contract)
+        #expect(naive.result == .fail)
+        #expect(naive.checks.contains { $0.description == "invariant: no-duplicate-effect (I2)" })
+    }
+
+    @Test func aServerThatTellsNothingLeavesItUndecided() async throws {
+        let verdict = try await Self.repeatedCreation("naive", "neither")
+        #expect(!verdict.checks.contains { $0.outcome != .pass }, "\(WorldCase.reasons(verdict))")
+        #expect(verdict.impossible.map(\.description).contains("invariant: no-duplicate-effect (I2)"))
+    }
+
     // MARK: Programs that do what they must
 
     @Test func aProgramGetsItsActsAndItsView() async throws {

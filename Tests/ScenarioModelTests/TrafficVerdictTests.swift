@@ -278,13 +278,13 @@ struct HandwrittenRun {
         func sometimes(_ traffic: Expectation.Traffic) -> Verdict.Outcome { run.outcome(.sometimesTraffic(traffic)) }
         #expect(sometimes(Self.traffic(from: nil, responses: [.statusClass(2)], during: .flap)) == .pass)
         #expect(
-            sometimes(Self.traffic(responses: [.status(409)], during: .flap))
+            sometimes(Self.traffic(seen: .proxy, responses: [.status(409)], during: .flap))
                 == .inconclusive("answers are 200 200 none"))
         // Others may lie between.
         let none = Expectation.Traffic.Response.none
-        #expect(sometimes(Self.traffic(responses: [.status(200), none, .status(200)])) == .pass)
+        #expect(sometimes(Self.traffic(seen: .proxy, responses: [.status(200), none, .status(200)])) == .pass)
         #expect(
-            sometimes(Self.traffic(responses: [none, none]))
+            sometimes(Self.traffic(seen: .proxy, responses: [none, none]))
                 == .inconclusive("answers are 200 200 200 none 200"))
         #expect(
             sometimes(Self.traffic(.init(method: "PATCH", row: nil))) == .inconclusive("there is no matching request"))

@@ -202,11 +202,26 @@ private typealias Expectation = ScenarioModel.Expectation
         let responses: [Expectation.Traffic.Response] = [
             .status(409), .lost, Expectation.Traffic.Response.none, .statusClass(2),
         ]
-        #expect(run.outcome(Self.traffic(responses: responses)) == .pass)
-        #expect(run.outcome(Self.traffic(responses: [.status(409)])) == .fail("answers are 409 lost none 200"))
+        #expect(run.outcome(Self.traffic(seen: .proxy, responses: responses)) == .pass)
+        #expect(
+            run.outcome(Self.traffic(seen: .proxy, responses: [.status(409)]))
+                == .fail("answers are 409 lost none 200"))
         #expect(
             run.outcome(Self.traffic(.init(method: "POST", row: nil), responses: [.statusClass(2)]))
                 == .fail("there is no matching request"))
+    }
+
+    @Test func theServerSeesWhatReachesItWhateverIsExpected() {
+        var run = Run()
+        // A fault has responded in place of the server.
+        run.exchange(1, arrives: false, responded: nil, received: 503)
+        run.exchange(2)
+        let served: [Expectation.Traffic.Response] = [.status(200)]
+        #expect(run.outcome(Self.traffic(count: .range(1...1), responses: served)) == .pass)
+        #expect(run.outcome(Self.traffic(responses: [.status(503), .status(200)])) == .fail("answers are 200"))
+        #expect(
+            run.outcome(
+                Self.traffic(seen: .proxy, count: .range(2...2), responses: [.status(503), .status(200)])) == .pass)
     }
 
     @Test func sameComparesBodiesAndKeys() {
@@ -223,7 +238,11 @@ private typealias Expectation = ScenarioModel.Expectation
         var keyless = Run()
         keyless.exchange(1, key: nil)
         keyless.exchange(2, key: nil)
-        #expect(keyless.outcome(Self.traffic(same: [.key])) == .fail("the idempotency-key differs"))
+        #expect(keyless.outcome(Self.traffic(same: [.key])) == .fail("neither request has an idempotency-key"))
+        keyless.exchange(3, key: nil)
+        #expect(keyless.outcome(Self.traffic(same: [.key])) == .fail("none of the 3 requests has an idempotency-key"))
+        keyless.exchange(4)
+        #expect(keyless.outcome(Self.traffic(same: [.key])) == .fail("3 of 4 requests have no idempotency-key"))
     }
 
     @Test func anOutageHasARetryBudget() {

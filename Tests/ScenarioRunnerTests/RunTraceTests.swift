@@ -61,6 +61,10 @@ import Testing
                 .policy(device: "A", ClientPolicy(poll: .seconds(60))),
                 "policy actor=A first=1.000000000 longest=60.000000000 poll=60.000000000"
             ),
+            (
+                .writeResult(7, WriteResult(target: 1, isReplayed: true, record: 2)),
+                "result exchange=7 target=0000000000000001 replayed=yes record=0000000000000002"
+            ),
             (.bytesChanged(device: "A", .down, offset: 9), "changed actor=A direction=down offset=9"),
             (.aborted("over \"limit\""), "aborted reason=\"over \\\"limit\\\"\""),
             (

@@ -1,4 +1,5 @@
 import CommandSupport
+import ConfigFiles
 import Foundation
 import ScenarioModel
 import Testing
@@ -174,12 +175,63 @@ import Testing
         try expect("not among the failures", second.replacing("\"canary\":true", with: "\"canary\":false"))
         try expect("results of version 2", second.replacing("\"version\":1", with: "\"version\":2"))
         try expect("of another batch", second.replacing("\"runs\":9", with: "\"runs\":8"))
+        try expect(
+            "2.jsonl: the seeds are 1 to 9, and in \(folder.path)/1.jsonl 1",
+            second.replacing("\"seeds\":[\"1\",\"1\"]", with: "\"seeds\":[\"1\",\"9\"]"))
+        for key in ["seeds", "files"] {
+            try expect(
+                "2.jsonl:1: its shard has no seeds and no digests of the scenario files: an older slowlane",
+                second.replacing("\"\(key)\":[", with: "\"former-\(key)\":["))
+        }
         try expect("of slowlane 0", second.replacing(#/"slowlane":"[^"]*"/#, with: "\"slowlane\":\"0\""))
         try expect("its shard is not valid", second.replacing("\"index\":2", with: "\"index\":4"))
         try folder.write("2.jsonl", second)
         #expect(Self.merge(folder) == RunStatus.failed)
         try folder.write("2.jsonl", "")
         #expect(Self.merge(folder) == RunStatus.invalidFile)
+    }
+
+    @Test func shardsOfAFileThatWasEditedBetweenThemAreRefused() async throws {
+        let folder = try await Self.batch()
+        func digest(_ shard: Int) throws -> Substring {
+            let text = try folder.text("\(shard).jsonl")
+            let found = text.firstMatch(of: #/s3\.yaml","digest":"([0-9a-f]{16})"/#)
+            return try #require(found).output.1
+        }
+        for shard in 1...2 { _ = try await Self.run(folder, shard: shard, results: "\(shard).jsonl") }
+        // The runs have the same names and seeds.
+        try folder.write("set/s3.yaml", try folder.text("set/s3.yaml").replacing("three", with: "four"))
+        _ = try await Self.run(folder, shard: 3, results: "3.jsonl")
+        let problems = MergedResults.read([folder.path]).problems
+        #expect(
+            problems == [
+                "\(folder.path)/3.jsonl: \(folder.path)/set/s3.yaml has the digest \(try digest(3)), and in "
+                    + "\(folder.path)/1.jsonl \(try digest(1)): the file, or one that it names, has changed between "
+                    + "the shards; run all shards again"
+            ])
+        #expect(Self.merge(folder) == RunStatus.invalidFile)
+    }
+
+    @Test func theFilesThatAScenarioNamesAreCompared() async throws {
+        let folder = try await Self.batch()
+        let profile = "profile: 1\nname: P\ndown: { rate: 1000 kbit/s }\nup: { rate: 1000 kbit/s }\n"
+        let base = try folder.text("set/s1.yaml").replacing("wifi", with: "p.yaml")
+        try folder.write("set/p.yaml", profile)
+        try folder.write("set/s1.yaml", base)
+        try folder.write("set/e.yaml", "scenario: 1\nname: short-e\nextends: s1.yaml\n")
+        func digests() throws -> [UInt64] {
+            try ScenarioSelection(["\(folder.path)/set/s1.yaml", "\(folder.path)/set/e.yaml"]).sources.map(
+                \.file.digest)
+        }
+        let before = try digests()
+        try #require(before.count == 2)
+        try folder.write("set/p.yaml", profile.replacing("1000", with: "2000"))
+        let after = try digests()
+        #expect(after.count == 2 && after[0] != before[0] && after[1] != before[1])
+        try folder.write("set/p.yaml", profile)
+        #expect(try digests() == before)
+        try folder.write("set/s1.yaml", base + "# edited\n")
+        #expect(try digests()[1] != before[1])
     }
 
     @Test func oneCompleteFileIsAReportToo() async throws {

@@ -235,7 +235,7 @@ struct ProxyFeed {
             connections[connection]?.exchanges += 1
             exchanges.start(
                 exchange.number, id: id, head, connection: connection, opened: opened, link: linkName, at: time)
-        case .requested: break
+        case .requested, .responseSampled: break
         case .requestRead(let exchange, let bodyBytes):
             exchanges.change(exchange.number, at: time) {
                 $0.requestRead = time

@@ -5,19 +5,23 @@ enum NoDuplicateEffect: InvariantCheck {
         violations: "The server has executed a request of a device that it had executed before, it has executed more "
             + "writes of a note by a device than the device's user has made changes of the note, it has two notes "
             + "of one name, it rejects the repetition of an operation that it has executed, or it accepts another "
-            + "request with the id of one.",
-        worlds: "Both. Devices whose steps send requests past the client are left out.",
-        blindSpots: "Notes that a program creates without telling their names. The contract orig has no tombstones: a "
+            + "request with the id of one. What another server than the built-in one has executed is known from its "
+            + "responses: a second request with the same path, body and Idempotency-Key, or of a program's creations "
+            + "with the same title and text one more than its user's actions explain, has executed the write once "
+            + "more unless the response has a replay header, the identifier of the same record, the same revision, or "
+            + "the status and body of the first.",
+        worlds: "Both. Devices whose steps send requests past the client are left out. Not decided if the responses of "
+            + "another server do not tell whether it has executed a write once more.",
+        blindSpots: "Notes that a program creates without telling their names, unless their texts are those of the "
+            + "scenario; of other servers, a key that another body reuses. The contract orig has no tombstones: a "
             + "POST that a client has given up because it got no response, and its repetition, or that it sent before it "
             + "was killed, and that arrives after the DELETE of the note, creates the note again, and no client can "
             + "prevent that.",
         source: "story S09, S20, S33; the 2013 client doubled notes when two syncs ran at once")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
-        for exchange in run.exchanges where run.duplicates.contains(exchange.id) {
-            guard run.isDevice(exchange.actor), !run.sendsRequests(exchange.actor),
-                !run.isRestored(exchange), !isLateCreation(exchange, run)
-            else { continue }
+        for exchange in run.exchanges where run.effects.duplicates.contains(exchange.id) {
+            guard concerns(exchange, run), !isLateCreation(exchange, run) else { continue }
             return InvariantViolation(
                 "the server has executed \(exchange.method) \(exchange.row ?? "of an unknown note") of "
                     + "\(exchange.actor) at \(RunFacts.text(exchange.sentAt)) once more",
@@ -35,6 +39,18 @@ enum NoDuplicateEffect: InvariantCheck {
             if let found = surplus(of: device, run) { return found }
         }
         return otherResult(run)
+    }
+
+    /// Returns the reason why a run without a violation does not tell whether there is one; `nil` if it does.
+    static func undecidedReason(in run: RunFacts) -> String? {
+        guard let found = run.effects.undecided.first(where: { concerns($0.repetition, run) }),
+            violation(in: run) == nil
+        else { return nil }
+        return found.reason
+    }
+
+    private static func concerns(_ exchange: History.Exchange, _ run: RunFacts) -> Bool {
+        run.isDevice(exchange.actor) && !run.sendsRequests(exchange.actor) && !run.isRestored(exchange)
     }
 
     /// Statuses with which a server rejects a request for good; 400 may be a part of a request.
@@ -89,14 +105,29 @@ enum NoDuplicateEffect: InvariantCheck {
             && others.contains { $0.method == "DELETE" && RunFacts.isExecuted($0) }
     }
 
+    /// What makes executed writes of a note by a device the same change.
+    private enum Change: Hashable {
+        case write(ExpectationEvaluator.Write)
+        /// Another server than the built-in one may know repetitions by the record, so that neither the key nor dates in
+        /// the body need be the same.
+        case content(method: String, RequestContents.Body?)
+
+        init(_ exchange: History.Exchange, _ run: RunFacts) {
+            self =
+                run.scenario.server == .builtIn
+                ? .write(ExpectationEvaluator.Write(exchange))
+                : .content(method: exchange.method, exchange.contents?.body)
+        }
+    }
+
     /// Returns the first write of a device for which its user has made no change.
     private static func surplus(of device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        var executed: [String: Set<ExpectationEvaluator.Write>] = [:]
+        var executed: [String: Set<Change>] = [:]
         for index in device.exchanges {
             let exchange = run.exchanges[index]
             guard let row = exchange.row, RunFacts.isWrite(exchange), exchange.contents != nil,
                 RunFacts.isExecuted(exchange),
-                executed[row, default: []].insert(ExpectationEvaluator.Write(exchange)).inserted
+                executed[row, default: []].insert(Change(exchange, run)).inserted
             else { continue }
             let writes = executed[row]?.count ?? 0
             // The actions that name no note, such as a call, may concern this one.

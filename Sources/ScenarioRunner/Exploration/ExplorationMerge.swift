@@ -40,9 +40,7 @@ struct ExplorationMerge {
                 if files.count > 1 { problems.append("\(file.name): not a shard, and there are other files") }
                 continue
             }
-            if file.head.batch != first.head.batch || shard.count != first.head.shard?.count {
-                problems.append("\(file.name): of another exploration than \(first.name)")
-            }
+            problems += Self.differences(file, from: first)
             if file.head.program != first.head.program {
                 problems.append(
                     "\(file.name): of slowlane \(file.head.program), and \(first.name) of \(first.head.program)")
@@ -65,6 +63,26 @@ struct ExplorationMerge {
         let expected = first.head.report.count ?? 0
         return UInt64(seeds) == expected
             ? [] : ["\(seeds) seeds in all shards, and the exploration has \(expected)"]
+    }
+
+    /// Returns how what a file has explored differs from that of another one, with both values.
+    private static func differences(_ file: ExplorationResults, from other: ExplorationResults) -> [String] {
+        let (head, expected) = (file.head, other.head)
+        var lines = BatchFile.differences([head.file], in: file.name, from: [expected.file], in: other.name)
+        if head.report.first != expected.report.first || head.report.count != expected.report.count {
+            lines.append(
+                "\(file.name): explores \(head.report.range), and \(other.name) \(expected.report.range)")
+        }
+        if lines.isEmpty, head.batch != expected.batch || head.shard?.count != expected.shard?.count {
+            func text(_ head: ExplorationResults.Head) -> String {
+                let parts = [head.report.fullName] + head.report.parts + head.report.mutants
+                return parts.joined(separator: " ")
+                    + (head.shard.map { " in \(TextTable.count($0.count, "shard"))" } ?? "")
+            }
+            lines.append(
+                "\(file.name): of another exploration than \(other.name): \(text(head)), not \(text(expected))")
+        }
+        return lines
     }
 
     private func report(_ seeds: [ExploredSeed], _ report: ExplorationReport) -> Int32 {

@@ -27,7 +27,7 @@ struct ExplorationReport {
     let isFromCommit: Bool
     let mutants: [String]
 
-    private var range: String { count.map { "seeds \(first)..<\(first &+ $0)" } ?? "seeds from \(first)" }
+    var range: String { count.map { "seeds \(first)..<\(first &+ $0)" } ?? "seeds from \(first)" }
 
     // MARK: Text
 

@@ -14,7 +14,9 @@ final class ExplorationResultsWriter {
     private var partialPath: String { path + ".partial" }
 
     /// Creates the file, which gets its name at the end.
-    init(_ path: String, _ report: ExplorationReport, _ shard: Shard?, seeds: SeedRange) throws(Failure) {
+    init(
+        _ path: String, _ report: ExplorationReport, _ shard: Shard?, seeds: SeedRange, fileDigest: UInt64
+    ) throws(Failure) {
         self.path = path
         do {
             try Data().write(to: URL(filePath: path + ".partial"))
@@ -22,7 +24,7 @@ final class ExplorationResultsWriter {
         } catch {
             throw Failure(description: "cannot write \(path): \(FileFailure.reason(error, writing: path))")
         }
-        let head = ExplorationResults.Head(report, shard, seeds: seeds)
+        let head = ExplorationResults.Head(report, shard, seeds: seeds, fileDigest: fileDigest)
         try add(head.json)
     }
 
@@ -79,12 +81,15 @@ struct ExplorationResults {
         let program: String
         let shard: Shard?
         let report: ExplorationReport
-        /// A digest of what determines the runs of all shards.
+        /// A digest of what determines the runs of all shards, besides the file.
         let batch: UInt64
+        /// The scenario's file.
+        let file: BatchFile
 
         fileprivate static let type = "exploration"
 
-        init(_ report: ExplorationReport, _ shard: Shard?, seeds: SeedRange) {
+        init(_ report: ExplorationReport, _ shard: Shard?, seeds: SeedRange, fileDigest: UInt64) {
+            file = BatchFile(source: report.source, digest: fileDigest)
             program = SlowlaneVersion.current
             self.shard = shard
             self.report = report
@@ -128,6 +133,11 @@ struct ExplorationResults {
             }
             switch line["type"].text {
             case Head.type? where head == nil:
+                guard line["digest"].text != nil else {
+                    throw failure(
+                        "no digest of the scenario file: an older slowlane has written it; run the shard again",
+                        line: number)
+                }
                 head = Head(line)
                 if head == nil { throw failure("not results of an exploration of this version", line: number) }
             case "seed"? where head != nil:
@@ -159,7 +169,7 @@ extension ExplorationResults.Head {
             ("mutants", ExplorationReport.strings(report.mutants)),
             ("wanted", ExplorationReport.strings(report.wanted)),
             ("possible_faults", JSONText.array(report.possibleFaults.map(\.json))),
-            ("batch", JSONText.string(String(batch, radix: 16))),
+            ("batch", JSONText.string(String(batch, radix: 16))), ("digest", JSONText.string(file.digestText)),
             ("shard", JSONText.string(shard.map { "\($0)" })),
         ])
     }
@@ -168,7 +178,8 @@ extension ExplorationResults.Head {
         guard line["version"].number == Double(ExplorationReport.version), let program = line["slowlane"].text,
             let source = line["source"].text, let name = line["scenario"].text, let fullName = line["name"].text,
             let first = line["first"].text.flatMap({ UInt64($0) }),
-            let batch = line["batch"].text.flatMap({ UInt64($0, radix: 16) })
+            let batch = line["batch"].text.flatMap({ UInt64($0, radix: 16) }),
+            let digest = line["digest"].text.flatMap({ UInt64($0, radix: 16) })
         else { return nil }
         var shard: Shard?
         if let text = line["shard"].text {
@@ -178,6 +189,7 @@ extension ExplorationResults.Head {
         self.program = program
         self.shard = shard
         self.batch = batch
+        file = BatchFile(source: source, digest: digest)
         report = ExplorationReport(
             fullName: fullName, name: name, variant: line["variant"].text, source: source,
             parts: line["parts"].array.compactMap(\.text), wanted: line["wanted"].array.compactMap(\.text),

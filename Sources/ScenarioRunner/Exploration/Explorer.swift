@@ -88,6 +88,8 @@ public struct Explorer: Sendable {
     struct Plan {
         let seed: SeedRun
         let seeds: SeedRange
+        /// A digest of the bytes of the scenario's file, and of all files that it names.
+        let fileDigest: UInt64
         /// Whether the time ends the exploration, not the number of seeds.
         let isTimed: Bool
     }
@@ -149,7 +151,10 @@ public struct Explorer: Sendable {
             let run = SeedRun(
                 swarm: swarm, source: source.name, mutants: options.mutants, arguments: arguments(source.name),
                 showsText: options.showsText, isTraced: options.isTraced, worlds: worlds)
-            return .success(Plan(seed: run, seeds: seeds, isTimed: options.seed == nil && options.time != nil))
+            return .success(
+                Plan(
+                    seed: run, seeds: seeds, fileDigest: source.file.digest,
+                    isTimed: options.seed == nil && options.time != nil))
         } catch {
             return fail(RunStatus.usage, "'--seed commit' needs the commit of a git repository: \(error)")
         }
@@ -183,7 +188,9 @@ public struct Explorer: Sendable {
         let report = self.report(plan)
         let file: ExplorationResultsWriter?
         do {
-            file = try options.resultsPath.map { try ExplorationResultsWriter($0, report, options.shard, seeds: seeds) }
+            file = try options.resultsPath.map {
+                try ExplorationResultsWriter($0, report, options.shard, seeds: seeds, fileDigest: plan.fileDigest)
+            }
         } catch {
             console.error("\(error)")
             return RunStatus.unavailable

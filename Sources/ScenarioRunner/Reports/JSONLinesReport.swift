@@ -15,6 +15,19 @@ public enum JSONLinesReport {
             JSONText.object([
                 ("index", "\(part.shard.index)"), ("count", "\(part.shard.count)"),
                 ("batch", JSONText.string(part.batchText)), ("runs", "\(part.runCount)"),
+                (
+                    "seeds",
+                    JSONText.array([part.seeds.lowerBound, part.seeds.upperBound].map { JSONText.string("\($0)") })
+                ),
+                (
+                    "files",
+                    JSONText.array(
+                        part.files.map { file in
+                            JSONText.object([
+                                ("source", JSONText.string(file.source)), ("digest", JSONText.string(file.digestText)),
+                            ])
+                        })
+                ),
             ])
         }
         return JSONText.object([

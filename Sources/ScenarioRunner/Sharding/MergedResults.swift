@@ -87,11 +87,8 @@ public struct MergedResults: Sendable {
                 }
                 continue
             }
-            if let expected = first.part,
-                part.shard.count != expected.shard.count || part.batch != expected.batch
-                    || part.runCount != expected.runCount
-            {
-                problems.append("\(file.name): of another batch than \(first.name)")
+            if let expected = first.part {
+                problems += Self.differences(part, in: file.name, from: expected, in: first.name)
             }
             if file.program != first.program {
                 problems.append("\(file.name): of slowlane \(file.program), and \(first.name) of \(first.program)")
@@ -112,6 +109,30 @@ public struct MergedResults: Sendable {
         }
         let count = files.reduce(0) { $0 + $1.runs.count }
         return count == expected.runCount ? [] : ["\(count) runs in all shards, and the batch has \(expected.runCount)"]
+    }
+
+    /// The maximum number of differences that are printed for a file.
+    static let differencesMax = 20
+
+    /// Returns how a part of a batch differs from that of another file, with both values.
+    private static func differences(
+        _ part: BatchPart, in name: String, from other: BatchPart, in otherName: String
+    ) -> [String] {
+        var lines = BatchFile.differences(part.files, in: name, from: other.files, in: otherName)
+        if part.seeds != other.seeds {
+            lines.append("\(name): the seeds are \(part.seedsText), and in \(otherName) \(other.seedsText)")
+        }
+        if lines.isEmpty,
+            part.shard.count != other.shard.count || part.batch != other.batch || part.runCount != other.runCount
+        {
+            func text(_ part: BatchPart) -> String {
+                "\(part.batchText), \(TextTable.count(part.runCount, "run")) in "
+                    + TextTable.count(part.shard.count, "shard")
+            }
+            lines.append("\(name): of another batch than \(otherName): \(text(part)), not \(text(other))")
+        }
+        let more = lines.count - differencesMax
+        return more > 0 ? lines.prefix(differencesMax) + ["\(name): and \(more) more differences"] : lines
     }
 
     // MARK: The report

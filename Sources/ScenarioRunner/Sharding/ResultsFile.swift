@@ -84,12 +84,18 @@ struct ResultsFile {
         let shard = start["shard"]
         if shard.object == nil {
             part = nil
+        } else if shard["seeds"].isMissing || shard["files"].isMissing {
+            throw failure(
+                "its shard has no seeds and no digests of the scenario files: an older slowlane has written it; run the "
+                    + "shard again",
+                line: 1)
         } else if let index = shard["index"].integer, let count = shard["count"].integer,
             let named = Shard(index: index, count: count),
             let batch = shard["batch"].text.flatMap({ UInt64($0, radix: 16) }),
-            let runCount = shard["runs"].integer
+            let runCount = shard["runs"].integer, let seeds = shard["seeds"].seeds,
+            let files = shard["files"].batchFiles
         {
-            part = BatchPart(shard: named, batch: batch, runCount: runCount)
+            part = BatchPart(shard: named, batch: batch, runCount: runCount, seeds: seeds, files: files)
         } else {
             throw failure("its shard is not valid", line: 1)
         }
@@ -103,6 +109,24 @@ extension JSONValue {
     /// The value of a non-negative integer.
     fileprivate var integer: Int? {
         if case .integer(let number) = self, number >= 0 { Int(exactly: number) } else { nil }
+    }
+
+    fileprivate var isMissing: Bool { if case .null = self { true } else { false } }
+
+    /// The range of two seeds.
+    fileprivate var seeds: ClosedRange<UInt64>? {
+        let seeds = array.compactMap { $0.text.flatMap { UInt64($0) } }
+        return seeds.count == 2 && seeds[0] <= seeds[1] ? seeds[0]...seeds[1] : nil
+    }
+
+    fileprivate var batchFiles: [BatchFile]? {
+        let files = array.compactMap { file -> BatchFile? in
+            guard let source = file["source"].text,
+                let digest = file["digest"].text.flatMap({ UInt64($0, radix: 16) })
+            else { return nil }
+            return BatchFile(source: source, digest: digest)
+        }
+        return files.count == array.count ? files : nil
     }
 
     fileprivate var truth: Bool? { if case .bool(let truth) = self { truth } else { nil } }

@@ -129,11 +129,18 @@ public struct BatchPart: Hashable, Sendable {
     public let batch: UInt64
     /// The number of runs of the whole batch.
     public let runCount: Int
+    /// The least and the greatest seed of the whole batch.
+    public let seeds: ClosedRange<UInt64>
+    /// The scenario files of the whole batch, in the order of the plan.
+    public let files: [BatchFile]
 
     /// The digest in 16 hexadecimal digits.
-    var batchText: String {
-        let text = String(batch, radix: 16)
-        return String(repeating: "0", count: 16 - text.utf8.count) + text
+    var batchText: String { BatchFile.text(of: batch) }
+
+    /// The seeds: `0 to 99`.
+    var seedsText: String {
+        seeds.lowerBound == seeds.upperBound
+            ? "\(seeds.lowerBound)" : "\(seeds.lowerBound) to \(seeds.upperBound)"
     }
 
     /// Divides a batch; returns its part and the runs of the part, with a run that must fail at the end.
@@ -144,10 +151,59 @@ public struct BatchPart: Hashable, Sendable {
                 names.add(byte)
             }
         }
+        var files: [BatchFile] = []
+        for run in plan where files.last?.source != run.source {
+            files.append(BatchFile(source: run.source, digest: run.fileDigest))
+        }
+        let seeds = plan.map(\.seed)
         var runs = plan.filter { shard.contains($0.shardName) }
         for index in runs.indices { runs[index].index = index }
         runs.append(Canary.run(index: runs.count, seed: UInt64(shard.index)))
-        return (BatchPart(shard: shard, batch: names.value, runCount: plan.count), runs)
+        let part = BatchPart(
+            shard: shard, batch: names.value, runCount: plan.count,
+            seeds: (seeds.min() ?? 0)...(seeds.max() ?? 0), files: files)
+        return (part, runs)
+    }
+}
+
+/// A scenario file of a batch, as it is reported.
+public struct BatchFile: Hashable, Sendable {
+    /// The built-in name or the path.
+    public let source: String
+    /// A digest of the bytes of the file, and of all files that it names.
+    public let digest: UInt64
+
+    /// The digest in 16 hexadecimal digits.
+    var digestText: String { Self.text(of: digest) }
+
+    /// Returns a digest in 16 hexadecimal digits.
+    static func text(of digest: UInt64) -> String {
+        let text = String(digest, radix: 16)
+        return String(repeating: "0", count: 16 - text.utf8.count) + text
+    }
+
+    /// Returns how the files of a shard differ from those of another one.
+    static func differences(_ files: [BatchFile], in name: String, from others: [BatchFile], in other: String)
+        -> [String]
+    {
+        let (found, expected) = (digests(files), digests(others))
+        var lines: [String] = []
+        for source in Set(found.keys).union(expected.keys).sorted() {
+            switch (found[source], expected[source]) {
+            case (let found?, let expected?) where found != expected:
+                lines.append(
+                    "\(name): \(source) has the digest \(text(of: found)), and in \(other) \(text(of: expected)): "
+                        + "the file, or one that it names, has changed between the shards; run all shards again")
+            case (_?, nil): lines.append("\(name): has runs of \(source), and \(other) has none")
+            case (nil, _?): lines.append("\(name): has no runs of \(source), and \(other) has some")
+            default: break
+            }
+        }
+        return lines
+    }
+
+    private static func digests(_ files: [BatchFile]) -> [String: UInt64] {
+        Dictionary(files.map { ($0.source, $0.digest) }) { first, _ in first }
     }
 }
 
