@@ -117,8 +117,8 @@ public struct Expectation: Sendable {
         public let from: String?
         /// The point at which requests are counted.
         public let seen: Seen
-        /// The window; `nil` for the whole run. A mark stands for the start of its step's action. The window ends with
-        /// the script phase at the latest.
+        /// The window; `nil` for the script phase. A mark stands for the start of its step's action. The window ends with
+        /// the script phase at the latest, unless it ends with the run (``TimeReference/end``).
         public let between: (from: TimeReference, to: TimeReference)?
         /// The expected number.
         public let count: Count?
@@ -134,7 +134,7 @@ public struct Expectation: Sendable {
         public let order: [RequestPattern]?
         /// The greatest number of requests with which the server has executed a write once more: it has executed an
         /// earlier request with the same key, or without a key with the same body, and its responses name different
-        /// revisions; or a device has created a note that no action has created.
+        /// revisions; or a device has created a note that no action has created. Without a window, those of the whole run.
         public let duplicates: Int?
         /// The number of bytes of the responses' bodies, without heads and the framing of chunks. A response counts when
         /// its last byte has entered the link, whether or not the client receives it.

@@ -29,11 +29,12 @@ extension ExpectationEvaluator {
         return outcome
     }
 
-    /// Returns the window of a condition; `nil` if one of its marks was never set.
+    /// Returns the window of a condition, without an end if it contains the heal phase; `nil` if one of its marks was never
+    /// set. Without a window, a condition is about the script phase: in the heal phase every client is told to sync.
     func window(of traffic: Expectation.Traffic) -> (from: Bound, to: Bound?)? {
-        guard let between = traffic.between else { return (.time(.zero), nil) }
+        guard let between = traffic.between else { return (.time(.zero), .index(healIndex)) }
         guard let first = start(of: between.from), let last = start(of: between.to) else { return nil }
-        return (first, last)
+        return (first, between.to == .end ? nil : last)
     }
 
     private mutating func evaluate(
@@ -71,7 +72,7 @@ extension ExpectationEvaluator {
         }
         if let order = traffic.order, let reason = Self.disorder(found, order) { return .fail(reason) }
         if let most = traffic.duplicates {
-            let repeated = found.filter { duplicates.contains($0.id) }
+            let repeated = repeated(traffic, from: from, to: to)
             if repeated.count > most {
                 return .fail(
                     "\(Self.requests(repeated.count)) executed again" + Self.times(repeated))
@@ -84,6 +85,11 @@ extension ExpectationEvaluator {
             return .fail(reason)
         }
         return .pass
+    }
+
+    /// Returns the requests that were executed again. Without a window those of the heal phase too: they have an effect.
+    mutating func repeated(_ traffic: Expectation.Traffic, from: Bound, to: Bound?) -> [History.Exchange] {
+        matching(traffic, from: from, to: traffic.between == nil ? nil : to).filter { duplicates.contains($0.id) }
     }
 
     private static let noRequest = "there is no matching request"
