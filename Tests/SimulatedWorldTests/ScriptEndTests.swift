@@ -79,7 +79,7 @@ import Testing
                     """
                     network: { A: { 0s: wifi, 2s: { link: 100-loss, signalled: false } } }
                     expect: { traffic: [{ request: PUT n1, from: A, count: { max: 2 } }] }
-                    """))
+                    """, policy: "{ first-delay: 5s, longest-delay: 5s, timeout: 3s }"))
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
         #expect(result.healAt >= .seconds(21) && result.healAt < .seconds(40), "\(result.healAt)")
     }
