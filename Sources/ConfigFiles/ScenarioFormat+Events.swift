@@ -22,8 +22,9 @@ extension ScenarioFormat {
             "`server`: the requests that reach the server; `proxy`: all that enter the device's link. A request to "
                 + "which a captive portal or a fault responds before the server does not reach it."),
         Key(
-            "between", .list(.timeOrMark, atLeast: 2, atMost: 2), default: "the whole run",
-            "The start and the end of a window."),
+            "between", .list(.timeOrMark, atLeast: 2, atMost: 2), default: "the script",
+            "The start and the end of a window. The end `finally` is that of the run: the requests of the heal phase "
+                + "count too."),
         Key(
             "during", .either([.choice(["flap"]), .name(.link)]), default: "the whole run",
             "`flap`, or the name of a link: requests are counted while it is in effect. A writer has no link."),
@@ -47,7 +48,8 @@ extension ScenarioFormat {
                 + "request."),
         Key(
             "duplicates", .integer(0...numberMax),
-            "The greatest number of requests with which the server has executed a write once more."),
+            "The greatest number of requests with which the server has executed a write once more. Without `between`, those "
+                + "of the heal phase count too."),
         Key(
             "bytes-down", .either([.size, .object("bytes")]),
             "The number of bytes of the responses' bodies that the server has sent into the link, received or not."),

@@ -24,6 +24,7 @@ extension ScenarioReader {
                         + TimeFormat.short(healAt), at: step.location)
             }
         }
+        checkRecords(scenario)
         if order.earliest.contains(nil) { return }
         for device in scenario.devices where device.restartsAfter == nil {
             checkClient(of: device.name, scenario, order)
@@ -34,6 +35,28 @@ extension ScenarioReader {
             reader.report(
                 "no step of \(fault.device ?? "a device") leads to a request '\(fault.request)', so the fault never "
                     + "applies", at: fault.location)
+        }
+    }
+
+    // MARK: Records of apps
+
+    /// Reports actions on an app's records by writers and by clients that know other records only.
+    private func checkRecords(_ scenario: Scenario) {
+        var owners: [String: Scenario.App] = [:]
+        for record in scenario.records { owners[record.row] = record.app }
+        for step in scenario.steps {
+            guard let (actor, action) = step.action, case .create(let row, _, _) = action else { continue }
+            if let app = apps[actor] { owners[row] = app }
+        }
+        for step in scenario.steps {
+            guard let (actor, action) = step.action, let row = action.row, let owner = owners[row],
+                apps[actor] != owner, !programNames.contains(actor)
+            else { continue }
+            let isWriter = writerNames.contains(actor)
+            let client = isWriter ? "a writer" : "the \(apps[actor]?.vocabulary.title ?? "reference client")"
+            report(
+                "'\(row)' is a record of the \(owner.vocabulary.title), which \(client) does not have; let a device with "
+                    + "'client: \(owner.rawValue)' act\(isWriter ? ", or send a request with 'raw'" : "")", step)
         }
     }
 

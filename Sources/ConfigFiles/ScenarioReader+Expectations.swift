@@ -41,10 +41,11 @@ extension ScenarioReader {
         }
         var between: (TimeReference, TimeReference)?
         if let node = fields["between"] {
-            let ends = list(node).compactMap(reference)
+            let nodes = list(node)
+            let ends = nodes.enumerated().compactMap { $0.offset > 0 ? windowEnd($0.element) : reference($0.element) }
             if ends.count == 2 {
                 between = (ends[0], ends[1])
-            } else if node.sequence?.count != 2 {
+            } else if nodes.count != 2 {
                 reader.report("'between' needs two times or marks, such as [20s, shown]", at: node)
             }
         }

@@ -11,6 +11,8 @@ extension ScenarioReader {
             if let node = step.mapping?["mark"], let mark = node.scalar?.string {
                 if !marks.insert(mark).inserted {
                     reader.report("mark '\(mark.prefix(40))' is set twice", at: node)
+                } else if mark == TimeReference.endName {
+                    reader.report("'\(mark)' is the end of the run; choose another name for the mark", at: node)
                 } else if !Self.isMark(mark) {
                     reader.report(
                         "'\(mark.prefix(40))': expected a mark of lower-case ASCII letters, digits and '-' that begins "

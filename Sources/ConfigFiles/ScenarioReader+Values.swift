@@ -252,6 +252,11 @@ extension ScenarioReader {
         (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || byte == 45 || byte == 95
     }
 
+    /// Reads the end of a window of requests: a time, a mark, or the end of the run.
+    func windowEnd(_ node: Node) -> TimeReference? {
+        node.scalar?.string == TimeReference.endName ? .end : reference(node)
+    }
+
     /// Reads a time or a mark.
     func reference(_ node: Node) -> TimeReference? {
         guard let text = node.scalar?.string else {

@@ -122,6 +122,7 @@ extension ScenarioWriter {
         switch reference {
         case .time(let time): .word(QuantityText.time(time))
         case .mark(let mark): .word(mark)
+        case .end: .word(TimeReference.endName)
         }
     }
 

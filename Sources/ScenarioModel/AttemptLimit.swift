@@ -7,10 +7,11 @@ internal import Determinism
 struct AttemptLimit {
     /// The attempts per second that are always allowed. A client with delays makes fewer than one.
     private static let perSecond: Int64 = 20
-    /// The attempts that are allowed at once, besides those for each note and step.
-    private static let burst = 1_000
-    /// The attempts that are allowed at once for each note and step: to fetch and send it, and to repeat that.
-    private static let burstPerRecord = 20
+    /// The attempts that are allowed at once, besides those for each record and step.
+    private static let burst: Int64 = 1_000
+    /// The attempts that are allowed at once for each record at the start, generated ones included, and for each step: to
+    /// fetch and send it, and to repeat that.
+    private static let burstPerRecord: Int64 = 20
 
     private let span = Nanoseconds(1_000_000_000 / perSecond)
     private let longest: Nanoseconds
@@ -21,9 +22,11 @@ struct AttemptLimit {
     private var count = 0
 
     init(_ scenario: Scenario) {
-        let (records, overflows) = (scenario.notes.count + scenario.steps.count)
-            .multipliedReportingOverflow(by: Self.burstPerRecord)
-        let attempts = Int64(clamping: overflows ? .max : records).addingSaturating(Int64(Self.burst))
+        let counts = [
+            scenario.notes.count, scenario.fill?.notes ?? 0, scenario.records.count, scenario.steps.count,
+        ]
+        let records = counts.reduce(Int64(0)) { $0.addingSaturating(Int64($1)) }
+        let attempts = records.multipliedSaturating(by: Self.burstPerRecord).addingSaturating(Self.burst)
         longest = Nanoseconds(span.count.multipliedSaturating(by: attempts))
     }
 

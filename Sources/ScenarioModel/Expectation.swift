@@ -120,8 +120,8 @@ public struct Expectation: Sendable {
         public let from: String?
         /// The point at which requests are counted.
         public let seen: Seen
-        /// The window; `nil` for the whole run. A mark stands for the start of its step's action. The window ends with
-        /// the script phase at the latest.
+        /// The window; `nil` for the script phase. A mark stands for the start of its step's action. The window ends with
+        /// the script phase at the latest, unless it ends with the run (``TimeReference/end``).
         public let between: (from: TimeReference, to: TimeReference)?
         /// The expected number.
         public let count: Count?
@@ -136,7 +136,7 @@ public struct Expectation: Sendable {
         /// request.
         public let order: [RequestPattern]?
         /// The greatest number of requests with which the server has executed a write once more, as its responses tell
-        /// (``WriteEffects``).
+        /// (``WriteEffects``). Without a window, those of the whole run.
         public let duplicates: Int?
         /// The number of bytes of the responses' bodies, without heads and the framing of chunks. A response counts when
         /// its last byte has entered the link, whether or not the client receives it.

@@ -29,11 +29,12 @@ extension ExpectationEvaluator {
         return outcome
     }
 
-    /// Returns the window of a condition; `nil` if one of its marks was never set.
+    /// Returns the window of a condition, without an end if it contains the heal phase; `nil` if one of its marks was never
+    /// set. Without a window, a condition is about the script phase: in the heal phase every client is told to sync.
     func window(of traffic: Expectation.Traffic) -> (from: Bound, to: Bound?)? {
-        guard let between = traffic.between else { return (.time(.zero), nil) }
+        guard let between = traffic.between else { return (.time(.zero), .index(healIndex)) }
         guard let first = start(of: between.from), let last = start(of: between.to) else { return nil }
-        return (first, last)
+        return (first, between.to == .end ? nil : last)
     }
 
     private mutating func evaluate(
@@ -70,7 +71,7 @@ extension ExpectationEvaluator {
         }
         if let order = traffic.order, let reason = Self.disorder(found, order) { return .fail(reason) }
         if let most = traffic.duplicates {
-            let repeated = found.filter { effects.duplicates.contains($0.id) }
+            let repeated = repeated(traffic, from: from, to: to)
             if repeated.count > most {
                 return .fail(
                     "\(Self.requests(repeated.count)) executed again" + Self.times(repeated))
@@ -107,10 +108,15 @@ extension ExpectationEvaluator {
         guard let most = traffic.duplicates, !effects.undecided.isEmpty, let (from, to) = window(of: traffic) else {
             return nil
         }
-        let found = Set(matching(traffic, from: from, to: to).map(\.id))
+        let found = Set(matching(traffic, from: from, to: traffic.between == nil ? nil : to).map(\.id))
         let undecided = effects.undecided.filter { found.contains($0.repetition.id) }
         let count = undecided.count + effects.duplicates.count { found.contains($0) }
         return count > most ? undecided.first?.reason : nil
+    }
+
+    /// Returns the requests that were executed again. Without a window those of the heal phase too: they have an effect.
+    mutating func repeated(_ traffic: Expectation.Traffic, from: Bound, to: Bound?) -> [History.Exchange] {
+        matching(traffic, from: from, to: traffic.between == nil ? nil : to).filter { effects.duplicates.contains($0.id) }
     }
 
     private static let noRequest = "there is no matching request"

@@ -70,6 +70,7 @@ struct ExpectationEvaluator {
         switch reference {
         case .time(let time): .time(time)
         case .mark(let mark): history.index(of: mark).map { .index($0) }
+        case .end: .index(history.entries.count)
         }
     }
 
@@ -81,10 +82,30 @@ struct ExpectationEvaluator {
         return .index(step.flatMap { history.index(ofStep: $0) } ?? set)
     }
 
+    /// Returns the bound at which a window ends that must not contain its end. A step that waits for a state starts in the
+    /// instant in which the state begins, so a window that ends with its mark does not contain the state.
+    func end(of reference: TimeReference) -> Bound? {
+        guard let bound = start(of: reference), case .index(let index) = bound, case .mark(let mark) = reference,
+            let step = scenario.steps.first(where: { $0.mark == mark }),
+            case .when(let subject, let condition, _) = step.trigger,
+            let trigger = firstIndex(subject, condition, before: index)
+        else { return start(of: reference) }
+        // An action that had to wait starts later than the state that it waited for.
+        let isDelayed = time(of: bound) - history.entries[trigger].time >= ScenarioDirector.lateMin
+        return step.action != nil && isDelayed ? bound : .index(trigger)
+    }
+
+    /// Returns the index of the first entry before an index with which a device reaches a state.
+    private func firstIndex(_ subject: String, _ condition: StateCondition, before end: Int) -> Int? {
+        devices(subject).compactMap { device in
+            stateEntries[device]?.first { $0.index < end && $0.state.satisfies(condition) }?.index
+        }.min()
+    }
+
     func time(of bound: Bound) -> Nanoseconds {
         switch bound {
         case .time(let time): time
-        case .index(let index): history.entries[index].time
+        case .index(let index): index < history.entries.count ? history.entries[index].time : Nanoseconds(.max)
         }
     }
 
@@ -187,7 +208,7 @@ struct ExpectationEvaluator {
         guard let from = condition.since.map({ effect(of: $0) }) ?? .time(.zero) else { return Self.markUnset }
         var to: Bound?
         if let until = condition.until {
-            guard let bound = start(of: until) else { return Self.markUnset }
+            guard let bound = end(of: until) else { return Self.markUnset }
             to = bound
         }
         let outcome = always(device, condition, from: from, to: to)

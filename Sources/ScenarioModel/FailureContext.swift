@@ -48,7 +48,7 @@ public struct FailureContext: Hashable, Sendable {
             case .always(let device, let condition):
                 set(device, condition)
                 let from = condition.since.map { evaluator.effect(of: $0) } ?? .time(.zero)
-                let to = condition.until.flatMap { evaluator.start(of: $0) }
+                let to = condition.until.flatMap { evaluator.end(of: $0) }
                 if let from, let first = evaluator.firstMismatch(device, condition, from: from, to: to).mismatch {
                     time = first.time
                 }
@@ -131,7 +131,7 @@ extension ExpectationEvaluator {
             }
         }
         if let most = traffic.duplicates {
-            let repeated = found.filter { effects.duplicates.contains($0.id) }
+            let repeated = repeated(traffic, from: from, to: to)
             if repeated.count > most { return repeated[most].sentAt }
         }
         if !traffic.same.isEmpty, let last = found.last { return last.sentAt }

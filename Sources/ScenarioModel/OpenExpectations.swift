@@ -20,6 +20,10 @@ struct OpenExpectations {
     }
 
     private var windows: [Window] = []
+    /// The devices of expectations that the script phase must decide, and whose window has no other end. They are
+    /// undecided while one of these has something to send or fetch.
+    private var undecided: Set<String> = []
+    private var awaited: AwaitedRequests
     private var states: [String: History.DeviceState] = [:]
 
     /// Returns the devices that a condition is about: all if it is one of any device.
@@ -28,6 +32,8 @@ struct OpenExpectations {
     }
 
     init(_ scenario: Scenario) {
+        let all = scenario.devices.map(\.name)
+        awaited = AwaitedRequests(scenario)
         for expectation in scenario.expectations {
             switch expectation.kind {
             case .eventually(let device, let condition, .by(let time)):
@@ -36,16 +42,22 @@ struct OpenExpectations {
                 windows.append(
                     Window(kind: .state(device: device, condition), mark: mark, end: within + Nanoseconds(1)))
             case .traffic(let traffic), .sometimesTraffic(let traffic):
+                let devices = traffic.from.map { [$0] } ?? all
+                if traffic.between == nil { undecided.formUnion(devices) }
                 guard case .time(let end)? = traffic.between?.to else { continue }
-                let devices = traffic.from.map { [$0] } ?? scenario.devices.map(\.name)
                 windows.append(Window(kind: .work(devices: devices), end: end))
             case .always(let device, let condition), .sometimes(let device, let condition):
                 guard case .time(let end)? = condition.until else { continue }
                 windows.append(Window(kind: .work(devices: Self.devices(device, scenario)), end: end))
+            case .threshold(let threshold) where threshold.metric == .saveToSynced:
+                undecided.formUnion(all)
             case .serverRow, .serverCount, .finally, .agree, .sometimesFault, .threshold: break
             }
         }
     }
+
+    /// Records an event of an exchange.
+    mutating func recorded(_ event: History.Event) { awaited.recorded(event) }
 
     /// Records a change of a device's state.
     mutating func stateChanged(_ device: String, _ state: History.DeviceState) {
@@ -80,6 +92,15 @@ struct OpenExpectations {
 
     private static func end(_ window: Window, _ lateness: Lateness) -> Nanoseconds {
         window.end + lateness.delay(from: window.start, to: window.end)
+    }
+
+    /// Returns whether an expectation whose window has no end is undecided.
+    ///
+    /// - Parameters:
+    ///   - hasWork: Returns whether a device or writer has something to send or fetch.
+    ///   - isRunning: Returns whether the client of a device runs.
+    func isUndecided(hasWork: (String) -> Bool, isRunning: (String) -> Bool) -> Bool {
+        awaited.isOpen(isRunning: isRunning) || undecided.contains(where: hasWork)
     }
 
     /// Returns the earliest time at which an open window is over; `nil` if none is open.

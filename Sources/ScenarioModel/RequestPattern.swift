@@ -19,17 +19,23 @@ public struct RequestPattern: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A time, or the time of a mark.
+/// A time, the time of a mark, or the end of the run.
 public enum TimeReference: Hashable, Sendable, CustomStringConvertible {
+    /// The name of the end of the run in scenario files.
+    public static let endName = "finally"
+
     /// A time from the scenario's start.
     case time(Nanoseconds)
     /// The time at which the mark was set.
     case mark(String)
+    /// The end of the run, after the heal phase; the end of a window of requests only.
+    case end
 
     public var description: String {
         switch self {
         case .time(let time): TimeFormat.seconds(time)
         case .mark(let name): name
+        case .end: Self.endName
         }
     }
 }

@@ -144,18 +144,45 @@ extension ScenarioDirector {
 
     /// Whether a program that acts on its own has neither ended nor been silent for long: its first request may follow.
     private var hasProgramAtWork: Bool {
-        actors.contains { $0.device?.client.actsOnItsOwn == true && $0.isRunning && !$0.isSettled }
+        actors.contains { isSilent($0) && !$0.isSettled }
     }
 
     /// Whether every entry of every network has begun.
     var hasAllChanges: Bool { start.map { now >= $0 + lastChange } ?? false }
 
-    /// Whether an expectation can still be decided.
-    var isOpen: Bool { open.nextEnd(lateness, hasWork: { hasWork($0) }) != nil }
+    /// Whether an expectation whose window has an end can still be decided.
+    var isOpen: Bool { openEnd != nil }
+
+    /// The time at which the first open window is over; `nil` if none is open. A program without an adapter may send
+    /// something at any time.
+    var openEnd: Nanoseconds? {
+        open.nextEnd(lateness) { name in hasWork(name) || actorIndex[name].map { isSilent(actors[$0]) } ?? false }
+    }
+
+    /// Whether an actor does not tell whether it has something to send: a program without an adapter that runs.
+    private func isSilent(_ actor: Actor) -> Bool { actor.isRunning && actor.device?.client.actsOnItsOwn == true }
+
+    /// The time until which expectations without an end may prolong the script; `nil` if something else is planned.
+    var undecidedEnd: Instant? {
+        guard let start, let playedSince else { return nil }
+        let left = max(.zero, start + scenario.limit - playedSince)
+        return playedSince + min(Self.undecidedMax, Nanoseconds(left.count / 2))
+    }
+
+    /// Whether an expectation without an end is undecided and may prolong the script.
+    private var isUndecided: Bool {
+        if let end = undecidedEnd, now >= end { return false }
+        return open.isUndecided(hasWork: { hasWork($0) }, isRunning: { isRunning($0) })
+    }
+
+    private func isRunning(_ name: String) -> Bool {
+        guard let index = actorIndex[name] else { return false }
+        return actors[index].device != nil && actors[index].isRunning
+    }
 
     func hasWork(_ name: String) -> Bool {
-        guard let index = actorIndex[name] else { return false }
-        return actors[index].device != nil && actors[index].isRunning && !actors[index].isSettled
+        guard isRunning(name), let index = actorIndex[name] else { return false }
+        return !actors[index].isSettled
     }
 
     /// Starts acts that are due, and the next phase if the current one is complete.
@@ -165,7 +192,8 @@ extension ScenarioDirector {
             if !strayWrites.isEmpty { strayWrites = strayWrites.filter { $0.value > now } }
             startActs(actual ?? now)
             guard phase == .script else { return }
-            let isPlayed = plan.isFinished && !reactions.hasPlanned && !isOpen || hasOnlyPolls
+            playedSince = hasTimedSteps || !hasAllChanges ? nil : playedSince ?? now
+            let isPlayed = plan.isFinished && !reactions.hasPlanned && !isOpen && !isUndecided || hasOnlyPolls
             let isComplete = isQuiet && !hasProgramAtWork && isPlayed
             quietSince = isComplete ? quietSince ?? now : nil
             if let quietSince, now - quietSince >= Self.quietMin { return beginHeal() }
@@ -194,7 +222,7 @@ extension ScenarioDirector {
             && actors.indices.allSatisfy {
                 actors[$0].device == nil || !actors[$0].isRunning
                     || actors[$0].isSettled && knowledge.isCurrent($0)
-            }
+            } && !(actors.contains { isSilent($0) } && (isOpen || isUndecided))
     }
 
     /// Whether a step, a reaction of the workload or the restart of a client is due now or at a known time.

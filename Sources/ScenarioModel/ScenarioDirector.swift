@@ -86,6 +86,9 @@ public struct ScenarioDirector: Sendable {
     /// The time for which nothing must be outstanding before the heal phase begins: longer than a client takes from one
     /// request to the next.
     public static let quietMin = Nanoseconds.milliseconds(100)
+    /// The longest time for which an expectation without an end prolongs the script: longer than a client waits between two
+    /// attempts. It does so for at most half of the time that is left until the scenario's limit.
+    public static let undecidedMax = Nanoseconds.seconds(120)
     /// The longest time for which the end of the script waits for a write that a killed client has sent.
     public static let strayWriteMax = Nanoseconds.seconds(5)
     /// The shortest lateness that is recorded.
@@ -192,6 +195,8 @@ public struct ScenarioDirector: Sendable {
     var isIdle = false
     /// The time since which nothing has been outstanding in the script phase.
     var quietSince: Instant?
+    /// The time since which no step or entry of a network has had a known time in the script phase.
+    var playedSince: Instant?
     var round = 0
     /// The end of the setup, of heal and quiesce, or of the verify phase.
     var phaseDeadline: Instant?
@@ -282,9 +287,10 @@ public struct ScenarioDirector: Sendable {
             if let change = actors[index].timeline?.nextDeadline { next = min(next, change) }
             if let restart = actors[index].restart { next = min(next, max(now, restart)) }
         }
-        if let end = open.nextEnd(lateness, hasWork: { hasWork($0) }) { next = min(next, start + end) }
+        if let end = openEnd { next = min(next, start + end) }
         if now < start + lastChange { next = min(next, start + lastChange) }
         if let quietSince { next = min(next, quietSince + Self.quietMin) }
+        if let end = undecidedEnd, end > now { next = min(next, end) }
         if let stray = strayWrites.values.min() { next = min(next, max(now, stray)) }
         return next
     }
@@ -383,6 +389,7 @@ public struct ScenarioDirector: Sendable {
         guard let start, phase != .ended else { return }
         isIdle = false
         let scenarioTime = now - start
+        if phase == .script { open.recorded(event) }
         switch event {
         case .device(let device, let state):
             plan.stateChanged(device, state, at: scenarioTime)

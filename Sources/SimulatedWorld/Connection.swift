@@ -36,6 +36,8 @@ final class Connection {
     }
     /// The exchanges, by their numbers in the run, that have not ended for the client.
     private(set) var exchanges: [Int] = []
+    /// The exchanges whose responses the link has delivered and the client has not read, with the statuses.
+    private var delivered: [(exchange: Int, status: Int)] = []
     /// Whether reading from each socket is paused, by the direction in which the socket sends.
     private var isPaused = PerDirection(up: false, down: false)
     /// What each socket has to send while reading from it is paused.
@@ -155,6 +157,19 @@ final class Connection {
 
     /// Adds an exchange.
     func beginExchange(_ number: Int) { exchanges.append(number) }
+
+    /// Remembers that the link has delivered the last byte of a response to the client's socket.
+    func responseDelivered(to exchange: Int, status: Int) { delivered.append((exchange, status)) }
+
+    /// Records the responses that the client reads now. A client whose timeout is in the same instant as the last byte has
+    /// closed its socket before: the time comes before what is to be read.
+    func recordReadResponses() {
+        let read = delivered
+        delivered = []
+        for (exchange, status) in read where endExchange(exchange) {
+            world.record(.responseReceived(exchange, status: status))
+        }
+    }
 
     /// Removes an exchange, and returns whether it had not ended for the client.
     func endExchange(_ number: Int) -> Bool {

@@ -28,9 +28,8 @@ extension Device {
         case .committed(let id, let status, let bytes):
             world.record(world.recorder.responded(number(id), status: status, bytes: bytes))
         case .responseDelivered(let id, let status):
-            // Bytes written to a closed socket are not received.
-            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
-            world.record(.responseReceived(number(id), status: status))
+            // The client receives the response when it reads the last byte.
+            flows[timed.flow]?.responseDelivered(to: number(id), status: status)
         case .interrupted(let id):
             // Of a request that was interrupted itself, nothing has been recorded.
             guard exchanges[number(id)] != nil else { return }

@@ -236,6 +236,11 @@ final class Device {
             if case .received = event { report(.gone(.client), on: connection.flow) }
             return settle()
         }
+        switch event {
+        // A response may end with the connection.
+        case .received, .closed: connection.recordReadResponses()
+        default: break
+        }
         guard let id = connection.id else { return receiveRaw(event, on: connection) }
         switch event {
         case .connected:

@@ -43,6 +43,28 @@ import Testing
             ])
     }
 
+    @Test func aWriterOrAnotherClientCannotChangeARecordOfTheApp() {
+        func problems(_ step: String) -> [String] {
+            Self.problems(
+                Self.text(
+                    """
+                    writers: { W: { user: ada } }
+                    steps:
+                      - { at: 1s, X: { create: e2, text: "1" } }
+                      - \(step)
+                    """)
+            )
+        }
+        #expect(
+            problems("{ at: 2s, W: { edit: e1, text: '2' } }") == [
+                "s.yaml:9:5: 'W edits e1' is impossible: 'e1' is a record of the expense app, which a writer does not "
+                    + "have; let a device with 'client: expense' act, or send a request with 'raw'"
+            ])
+        #expect(problems("{ at: 2s, W: { delete: e2 } }").count == 1, "a record that a step creates")
+        #expect(problems("{ at: 2s, W: { create: n1, text: one } }") == [], "a note of the writer's own")
+        #expect(problems("{ at: 2s, W: { raw: { method: GET, path: '/expense/records/{e1}' } } }") == [])
+    }
+
     @Test func callsAndStatesAreRead() throws {
         let scenario = try ScenarioFile(
             parsing: Self.text(

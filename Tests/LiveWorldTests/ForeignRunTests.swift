@@ -164,6 +164,55 @@ import Testing
         #expect(nothing.verdict.result == .inconclusive)
     }
 
+    // MARK: The end of the script
+
+    /// A program that sends a change by `send` after it was made, and with the next sync if it has not.
+    private static func sender(_ send: String) -> String {
+        """
+        fetch() {
+            curl -s --noproxy '*' "$SLOWLANE_URL/things" >/dev/null
+            touch "$SLOWLANE_DATA/sent"
+            echo '{"view":{"rows":[],"outbox":0}}'
+            echo '{"settled":true}'
+        }
+        echo '{"view":{"rows":[],"outbox":0}}'
+        while read -r line; do
+            id=$(echo "$line" | sed -n 's/^{"id":\\([0-9]*\\).*/\\1/p')
+            case $line in
+            *create*) echo '{"view":{"rows":[],"outbox":1}}'; echo '{"settled":false}' ;;
+            esac
+            if [ -n "$id" ]; then echo "{\\"id\\":$id,\\"ok\\":true}"; fi
+            case $line in
+            *create*) \(send) ;;
+            *sync*) if [ -f "$SLOWLANE_DATA/sent" ]; then echo '{"settled":true}'; else fetch; fi ;;
+            esac
+        done
+        """
+    }
+
+    @Test(arguments: [("(sleep 1; fetch) &", true), (":", false)])
+    func onlyAProgramThatSendsItselfMeetsAnExpectationWithoutAnEnd(_ send: String, _ isCorrect: Bool) async throws {
+        var scenario = try Self.scenario(
+            Self.sender(send),
+            """
+            steps: [{ at: 50ms, A: { create: n1, text: two } }]
+            invariants: { drop: [no-lost-write, convergence] }
+            expect: { traffic: [{ request: GET any, from: A, seen: proxy, count: 1 }] }
+            """)
+        scenario.limit = .seconds(8)
+        let result = try await LiveRun.run(scenario)
+        #expect(result.verdict.result == (isCorrect ? .pass : .fail), "\(WorldCase.reasons(result.verdict))")
+    }
+
+    @Test func aProgramWithoutAnAdapterGetsTheTimeForTheRequestsThatAreExpected() async throws {
+        let fetch = "curl -s --noproxy '*' \"$SLOWLANE_URL/things\" >/dev/null"
+        let result = try await LiveRun.run(
+            Self.scenario(
+                "\(fetch)\nsleep 2.5\n\(fetch)", adapter: "none",
+                "expect: { traffic: [{ request: GET any, from: A, seen: proxy, count: 2 }] }"))
+        #expect(result.verdict.result == .pass, "\(WorldCase.reasons(result.verdict))")
+    }
+
     // MARK: Programs that do not
 
     @Test func aProgramThatCannotBeStartedIsReported() async throws {

@@ -5,8 +5,9 @@ import Testing
 
 @Suite struct AttemptLimitTests {
     /// Returns the number of the first attempt that exceeds the limit; `nil` if none of the given number does.
-    private static func first(of count: Int64, every span: Nanoseconds, steps: Int = 0) -> Int64? {
+    private static func first(of count: Int64, every span: Nanoseconds, steps: Int = 0, fill: Int? = nil) -> Int64? {
         var scenario = Scenario(name: "attempts")
+        scenario.fill = fill.map { Scenario.Fill(notes: $0, bytes: 1) }
         let step = Scenario.Step(
             trigger: .at(.zero), action: nil, mark: "m", location: SourceLocation(file: "a.yaml", line: 1, column: 1))
         scenario.steps = [Scenario.Step](repeating: step, count: steps)
@@ -22,6 +23,7 @@ import Testing
     @Test func attemptsAtOnceExceedTheLimit() {
         #expect(Self.first(of: 10_000, every: .zero) == 1001)
         #expect(Self.first(of: 10_000, every: .zero, steps: 10) == 1201)
+        #expect(Self.first(of: 10_000, every: .zero, fill: 100) == 3001, "generated notes are fetched too")
         // 25 per second are 5 above the rate.
         #expect(Self.first(of: 10_000, every: .milliseconds(40)) == 4997)
     }
