@@ -1,11 +1,12 @@
 # A replacement for Toxiproxy's image, described in docs/containers.md. Build: docker build -t slowlane .
-FROM swift:6.2-bookworm AS build
+# The version of Swift with which the tests run; a test compares it.
+FROM swift:6.3.1-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libpcap-dev libsqlite3-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
-# Dependencies change less often than sources.
-COPY Package.swift Package.resolved ./
+# Dependencies change less often than sources. Their versions are resolved here: the repository has no Package.resolved.
+COPY Package.swift ./
 RUN swift package resolve
 COPY . .
 RUN swift build -c release --product slowlane \

@@ -232,7 +232,7 @@ public enum ScenarioText {
           sometimes:
             - A: { row: n1, icon: upload }
           eventually:
-            - { by: 60s, A: { row: n1, icon: none, outbox: 0 } }
+            - { after: edited, within: 55s, A: { row: n1, icon: none, outbox: 0 } }
           finally:
             server: { n1: { revision: 2, text: "3 l" } }
             agree: [A, server]

@@ -51,9 +51,17 @@ public struct ScenarioFile: Sendable {
     }
 
     /// Returns all errors and warnings of a scenario file, in the order of their lines.
-    public static func problems(in text: String, file: String) -> [Problem] {
+    ///
+    /// - Parameter warnings: Returns further warnings of a run, if the file has no error.
+    public static func problems(
+        in text: String, file: String,
+        warnings: (Scenario) -> [(location: SourceLocation, message: String)] = { _ in [] }
+    ) -> [Problem] {
         let reader = YAMLReader(file: file)
-        _ = ScenarioLoader(reader).runs(of: text)
+        let runs = ScenarioLoader(reader).runs(of: text) ?? []
+        for scenario in runs where reader.problems.isEmpty {
+            for warning in warnings(scenario) { reader.warn(warning.message, at: warning.location) }
+        }
         return YAMLReader.sorted(reader.problems + reader.warnings, first: file)
     }
 }

@@ -26,6 +26,8 @@ extension ScenarioReader {
         }
         checkRecords(scenario)
         if order.earliest.contains(nil) { return }
+        checkWindows(scenario, order)
+        checkOwners(scenario)
         for device in scenario.devices where device.restartsAfter == nil {
             checkClient(of: device.name, scenario, order)
         }
@@ -130,7 +132,7 @@ extension ScenarioReader {
 }
 
 /// The order of steps that follows from their times and marks.
-private struct StepOrder {
+struct StepOrder {
     /// The earliest time of each step; `nil` if the step waits for a mark that is set only after itself.
     private(set) var earliest: [Nanoseconds?]
     /// The step that sets the mark that each step waits for.

@@ -127,7 +127,8 @@ extension ScenarioReader {
         _ from: TimeReference?, _ to: TimeReference?, _ name: String, _ expectation: Expectation
     ) {
         let start = if case .time(let time)? = from { time } else { Nanoseconds.zero }
-        guard case .time(let end)? = to, end <= start else { return }
+        // A window that ends earlier is an error.
+        guard case .time(let end)? = to, end == start else { return }
         if case .mark? = from { return }
         reader.warn("\(name) is empty: it ends at \(TimeFormat.short(end))", at: expectation.location)
     }

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
 internal import ScenarioModel
+internal import ScenarioRunner
 
 /// `slowlane lint`.
 struct LintCommand: ParsableCommand {
@@ -17,7 +18,7 @@ struct LintCommand: ParsableCommand {
             Of a folder, all YAML files with a line 'scenario:' are checked, those of its subfolders included.
 
             A warning is about a valid file that is probably not what its author means: a mark that is never used, a \
-            window that is empty, a network entry after the end.
+            window that is empty, a network entry after the end, an 'eventually' that holds before any step.
 
             Exit status: 0 no error; 64 wrong arguments; 65 a file has an error or cannot be read (with --strict: or a \
             warning).
@@ -52,7 +53,9 @@ struct LintCommand: ParsableCommand {
                 continue
             }
             let source = text.split(separator: "\n", omittingEmptySubsequences: false)
-            for problem in ScenarioFile.problems(in: text, file: path) {
+            for problem in ScenarioFile.problems(
+                in: text, file: path, warnings: EarlyExpectations.warnings)
+            {
                 let isHere = problem.location.file == path
                 for line in ScenarioText.lines(problem, source: isHere ? source : []) { console.print(line) }
                 if problem.severity == .error { counts.errors += 1 } else { counts.warnings += 1 }

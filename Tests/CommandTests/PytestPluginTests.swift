@@ -13,7 +13,7 @@ import Testing
         let (status, output) = try await runPython(
             "python",
             ["-m", "pytest", "-q", "-n", "4"] + ignored + [
-                "--slowlane-program", Command.binary.path(), root.appending(path: "Integrations/pytest").path(),
+                "--slowlane-program=\(Command.binary.path())", root.appending(path: "Integrations/pytest").path(),
             ])
         #expect(status == 0, "\(output)")
     }

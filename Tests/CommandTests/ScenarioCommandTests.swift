@@ -56,6 +56,41 @@ extension CommandTests {
             #expect(try await Command.run("lint", folder.path("missing")).status == 65)
         }
 
+        /// The app has nothing to send at 0 s, so the expectation would hold without a step; a mark begins its window later.
+        @Test func anEventuallyThatHoldsBeforeAnyStepIsAWarning() async throws {
+            let folder = try TemporaryFolder()
+            func lint(_ expectation: String, _ step: String = "at: 1s") async throws -> (Int32, String) {
+                let text = Self.valid.replacing("  finally:", with: "  eventually:\n    - \(expectation)\n  finally:")
+                    .replacing("at: 1s", with: step).replacing("two } }", with: "two }, mark: edited }")
+                let path = try Self.write(text, "a.yaml", in: folder)
+                let result = try await Command.run("lint", "--strict", "--quiet", path)
+                return (result.status, result.output.replacing(path, with: "a.yaml"))
+            }
+            let (status, output) = try await lint("{ by: 30s, A: { outbox: 0 } }")
+            #expect(status == 65)
+            #expect(output.contains("a.yaml:13:7: warning: 'eventually' holds at 0 s"), "\(output)")
+            #expect(output.contains("'after' and 'within'"))
+            for expectation in [
+                "{ after: edited, within: 29s, A: { outbox: 0 } }", "{ by: 30s, A: { row: n1, text: two, outbox: 0 } }",
+            ] {
+                let (_, output) = try await lint(expectation)
+                #expect(!output.contains("holds at 0 s"), "\(output)")
+            }
+            // The state at 0 s is the one after the steps of that time.
+            let (_, atStart) = try await lint("{ by: 30s, A: { outbox: 0 } }", "at: 0s")
+            #expect(!atStart.contains("holds at 0 s"), "\(atStart)")
+        }
+
+        @Test func noScenarioOfTheRepositoryHasAnEventuallyThatHoldsBeforeAnyStep() async throws {
+            let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+                .deletingLastPathComponent()
+            for folder in ["scenarios", "Examples"] {
+                let result = try await Command.run("lint", "--quiet", root.appending(path: folder).path())
+                #expect(result.status == 0)
+                #expect(!result.output.contains("holds at 0 s"), "\(result.output)")
+            }
+        }
+
         @Test func formatRewritesAndCheckDoesNot() async throws {
             let folder = try TemporaryFolder()
             let changed = Self.valid.replacing("  A: { user: ada }", with: "    A:   {user: ada}  # Ada")

@@ -61,7 +61,7 @@ import Testing
             "- §A: { row: n1, title: Milk, since: 7s, until: 7s }", "'since' to 'until' is empty"),
         .init(
             "- { request: PUT n1, from: A, between: [shown, decided], count: 0 }",
-            "- §{ request: PUT n1, from: A, between: [9s, 8s], count: 0 }", "'between' is empty"),
+            "- §{ request: PUT n1, from: A, between: [9s, 9s], count: 0 }", "'between' is empty"),
         .init("- { any: { icon: conflict } }", "- §{ fault: { point: stored } }", "no fault has the point 'stored'"),
         .init(
             "- { request: PUT n1, from: A, between: [shown, decided], count: 0 }",
@@ -100,6 +100,102 @@ import Testing
         #expect(
             found.first?.description.hasPrefix("s.yaml:8:5: warning: mark 'shown' cannot be reached") == true,
             "\(found)")
+    }
+
+    // MARK: Windows
+
+    private static func withSteps(_ expectation: String) -> String {
+        """
+        scenario: 1
+        name: windows
+        server: { notes: { n1: { title: Milk } } }
+        devices: { A: { user: ada } }
+        network: { A: { 0s: wifi } }
+        steps:
+          - { at: 5s, mark: early }
+          - { at: 10s, A: { edit: n1, text: b }, mark: late }
+          - { after: late, delay: 2s, mark: later }
+          - { when: { A: { row: n1, icon: none } }, mark: sent }
+          - { after: sent, mark: last }
+        expect:
+          \(expectation)
+        """
+    }
+
+    @Test(arguments: [
+        ("9s, 8s", "'%' ends at 8 s, but begins at 9 s"), ("9s, early", "'%' ends at 'early' (5 s), but begins at 9 s"),
+        ("late, 8s", "'%' ends at 8 s, but begins at 'late' (10 s or later)"),
+        ("later, 11s", "'%' ends at 11 s, but begins at 'later' (12 s or later)"),
+        ("late, early", "'%' ends at 'early' (5 s), but begins at 'late' (10 s or later)"),
+        ("last, sent", "'%' ends at 'sent', but begins at 'last', which is set after it"),
+    ]) func aWindowThatEndsBeforeItBeginsIsAnError(_ window: String, _ message: String) {
+        let ends = window.split(separator: ", ")
+        let state = "A: { row: n1, text: b, since: \(ends[0]), until: \(ends[1]) }"
+        for (expectation, name, column) in [
+            ("traffic: [{ request: PUT n1, between: [\(window)], count: 0 }]", "between", 13),
+            ("sometimes: [{ request: PUT n1, between: [\(window)], count: { min: 1 } }]", "between", 15),
+            ("always: [{ \(state) }]", "since' to 'until", 12), ("sometimes: [{ \(state) }]", "since' to 'until", 15),
+        ] {
+            let errors = Self.problems(Self.withSteps(expectation)).filter { $0.severity == .error }
+            #expect(
+                errors.map(\.description) == [
+                    "s.yaml:13:\(column): \(message.replacing("%", with: name)); exchange the two"
+                ])
+        }
+    }
+
+    @Test(arguments: ["8s, 9s", "early, 9s", "early, late", "late, 11s", "late, sent", "sent, 1s", "sent, last"])
+    func aWindowThatMayHaveALengthIsValid(_ window: String) {
+        let text = Self.withSteps("traffic: [{ request: PUT n1, between: [\(window)], count: 0 }]")
+        #expect(Self.problems(text).filter { $0.severity == .error } == [])
+    }
+
+    // MARK: Names of notes
+
+    private static func withTwoUsers(_ rest: String) -> String {
+        """
+        scenario: 1
+        name: names
+        server: { notes: { n1: { title: Milk } } }
+        devices: { A: { user: ada }, B: { user: bo } }
+        network: { A: { 0s: wifi }, B: { 0s: wifi } }
+        \(rest)
+        """
+    }
+
+    @Test func aNameOfNotesOfTwoUsersIsAnError() {
+        let created = Self.withTwoUsers(
+            """
+            steps:
+              - { at: 1s, A: { create: n2, text: a } }
+              - { at: 2s, B: { create: n2, text: b } }
+            expect: { finally: { server: { n2: { text: a } } } }
+            """)
+        #expect(
+            Self.problems(created).map(\.description) == [
+                "s.yaml:8:5: 'n2' is already a note of ada, and a name belongs to one user; "
+                    + "choose another name for the note of bo"
+            ])
+        let seeded = Self.withTwoUsers("expect: { finally: { server: { n1: { title: Milk } } } }")
+        #expect(
+            Self.problems(seeded).map(\.description) == [
+                "s.yaml:6:32: the server has a note 'n1' of each user (ada, bo); name the user by a device: "
+                    + "'finally: { A: { row: n1, .. }, agree: [A, server] }'"
+            ])
+    }
+
+    @Test func namesOfOneUserAreValid() {
+        let text = Self.withTwoUsers(
+            """
+            steps:
+              - { at: 1s, A: { create: n2, text: a } }
+              - { at: 2s, B: { create: n3, text: b } }
+            expect: { finally: { server: { n2: { text: a }, n3: { text: b } }, A: { row: n1, title: Milk }, agree: [A, server] } }
+            """)
+        #expect(Self.problems(text) == [])
+        let one = text.replacing("user: bo", with: "user: ada").replacing(
+            "n2: { text: a }", with: "n1: { title: Milk }")
+        #expect(Self.problems(one) == [])
     }
 
     // MARK: Limits

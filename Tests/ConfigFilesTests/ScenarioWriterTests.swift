@@ -167,6 +167,9 @@ private struct RandomScenario {
     private var generator: SeededGenerator
     private let location = ScenarioModel.SourceLocation(file: "")
 
+    /// The time of the mark `m0`, at which windows end.
+    private var markTime = Nanoseconds.zero
+
     init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
     private mutating func number(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &generator) }
@@ -265,8 +268,11 @@ private struct RandomScenario {
             isTrue()
             ? (actor: "A", action: actions[number(0...actions.count - 1)])
             : (actor: "W", action: .editStale(row: "n1", title: nil, text: text()))
+        let time = time()
+        if index == 0 { markTime = time }
         return Scenario.Step(
-            trigger: index > 0 && isTrue() ? .after("m\(index - 1)", delay: isTrue() ? .zero : time(5)) : .at(time()),
+            trigger: index > 0 && isTrue()
+                ? .after("m\(index - 1)", delay: isTrue() ? .zero : self.time(5)) : .at(time),
             action: action, mark: "m\(index)", location: location)
     }
 
@@ -280,14 +286,14 @@ private struct RandomScenario {
         }
         return StateCondition(
             row: "n1", checks: checks.isEmpty ? [.init(key: .present, value: "true", isNegated: false)] : checks,
-            since: isTrue() ? nil : .time(time()), until: isTrue() ? nil : .mark("m0"))
+            since: isTrue() ? nil : .time(min(time(), markTime)), until: isTrue() ? nil : .mark("m0"))
     }
 
     private mutating func expectations() -> [ScenarioModel.Expectation.Kind] {
         let least = number(0...5)
         let traffic = ScenarioModel.Expectation.Traffic(
             request: RequestPattern(method: nil, row: isTrue() ? nil : "n2"), from: isTrue() ? nil : "A",
-            seen: isTrue() ? .server : .proxy, between: isTrue() ? nil : (.time(time()), .mark("m0")),
+            seen: isTrue() ? .server : .proxy, between: isTrue() ? nil : (.time(min(time(), markTime)), .mark("m0")),
             count: isTrue() ? .budget(min: least) : .range(least...(isTrue() ? .max : least + number(0...2))),
             responses: isTrue() ? nil : [.status(409), .statusClass(2), .lost, .none],
             same: isTrue() ? [] : [.body, .key],

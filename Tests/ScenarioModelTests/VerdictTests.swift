@@ -152,6 +152,21 @@ private typealias Expectation = ScenarioModel.Expectation
 
     // MARK: The server
 
+    /// The format does not have such names; a scenario that is not read from a file may.
+    @Test func aNoteOfTheServerThatTwoUsersHaveMustBeRightForBoth() {
+        var run = Run()
+        let rows: [History.ServerRow] = [("ada", "two"), ("bo", "three")].map {
+            .init(user: $0, name: "n1", revision: 2, title: nil, text: $1)
+        }
+        run.history.append(.server(rows), at: .seconds(2))
+        func outcome(_ text: String?) -> Verdict.Outcome {
+            run.outcome(.serverRow(row: "n1", revision: 2, title: nil, text: text))
+        }
+        #expect(outcome(nil) == .pass)
+        #expect(outcome("two") == .fail("text is 'three'"))
+        #expect(outcome("three") == .fail("text is 'two'"))
+    }
+
     @Test func serverExpectationsCheckTheFinalNotes() {
         var run = Run()
         run.show(1, "none")

@@ -1,11 +1,14 @@
 """What the plugin prints and leaves behind, in pytest runs of their own."""
 import os
 import re
+import shlex
 import subprocess
 import time
+import xml.etree.ElementTree
 
 import pytest
 
+DOCUMENTATION = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "pytest.md")
 SOURCES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src")
 
 
@@ -23,7 +26,7 @@ def run(pytester, slowlane_upstream, pytestconfig, monkeypatch):
         monkeypatch.delenv("SLOWLANE_PROGRAM", raising=False)
         # Other plugins of the environment only take time.
         monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        return pytester.runpytest_subprocess("-p", "xdist", "--slowlane-upstream", slowlane_upstream, *arguments)
+        return pytester.runpytest_subprocess("-p", "xdist", "--slowlane-upstream=" + slowlane_upstream, *arguments)
 
     return run
 
@@ -67,10 +70,12 @@ class TestNearest:
     assert text.count("slowlane network") == 1
     session = re.search("slowlane: seed ([0-9]+)", text).group(1)
     seed = re.search("very-bad-network, seed ([0-9]+)", text).group(1)
-    assert "repeat with: pytest test_inner.py::test_fails --slowlane-seed %s" % session in text
+    upstream = re.search("-> (127.0.0.1:[0-9]+), very-bad-network", text).group(1)
+    command = "pytest test_inner.py::test_fails --slowlane-upstream=%s --slowlane-seed=%s" % (upstream, session)
+    assert "repeat with: " + command in text
     assert re.search(r"assert %s == 0" % seed, text)
     # The same seed in a run of one test, in a worker process.
-    again = run(FAILING, "test_inner.py::test_fails", "--slowlane-seed", session, "-n", "1").stdout.str()
+    again = run(FAILING, "test_inner.py::test_fails", "--slowlane-seed=" + session, "-n", "1").stdout.str()
     assert "very-bad-network, seed %s" % seed in again
 
 
@@ -160,4 +165,72 @@ def test_fails(network):
     assert False
 """, "../test_inner.py")
     result.assert_outcomes(failed=1)
-    assert "repeat with: pytest ../test_inner.py::test_fails --slowlane-seed " in result.stdout.str()
+    assert "repeat with: pytest ../test_inner.py::test_fails --slowlane-upstream=" in result.stdout.str()
+
+
+@pytest.fixture
+def run_in_project(pytester, slowlane_upstream, pytestconfig, monkeypatch):
+    """Runs pytest in a folder with an ini file; the program is in another folder."""
+    from slowlane_pytest import _state
+    monkeypatch.delenv("SLOWLANE_PROGRAM", raising=False)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTHONPATH", SOURCES)
+    (pytester.mkdir("slowlane") / "slowlane").symlink_to(pytestconfig.stash[_state].program())
+    project = pytester.mkdir("project")
+    (project / "pytest.ini").write_text("[pytest]\nslowlane_upstream = %s\n" % slowlane_upstream)
+    (project / "test_inner.py").write_text("def test_uses_the_network(network):\n    assert network.port\n")
+    monkeypatch.chdir(project)
+
+    def run(arguments):
+        return pytester.runpytest_subprocess(
+            "-p", "slowlane_pytest", *[each.replace(".build/release/slowlane", "../slowlane/slowlane") for each in arguments])
+
+    return run
+
+
+def documented_arguments():
+    """Returns the arguments of the command with which the documentation runs pytest."""
+    with open(DOCUMENTATION, encoding="utf-8") as file:
+        commands = [line.split()[2:] for line in file if line.startswith("$ pytest ")]
+    assert len(commands) == 1
+    return commands[0]
+
+
+def test_the_documented_command_reads_the_ini_file_of_the_working_directory(run_in_project):
+    result = run_in_project(documented_arguments())
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["rootdir: */project", "configfile: pytest.ini"])
+
+
+def test_a_path_of_the_program_that_pytest_takes_for_a_test_is_refused(run_in_project):
+    result = run_in_project(["--slowlane-program", ".build/release/slowlane"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*write --slowlane-program=../slowlane/slowlane"])
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=["alone", "worker"])
+def test_a_junit_report_has_seed_network_and_the_command_that_repeats_the_test(run, pytester, slowlane_upstream, workers):
+    tests = FAILING + """
+def test_passes(network, make_network):
+    make_network("127.0.0.1:9", "3g")
+
+def test_without_network():
+    pass
+"""
+    run(tests, "--junitxml=report.xml", "-o", "junit_logging=system-out", *workers).assert_outcomes(failed=1, passed=2)
+    cases = {case.get("name"): case for case in xml.etree.ElementTree.parse(pytester.path / "report.xml").iter("testcase")}
+
+    def values(test, name):
+        return [each.get("value") for each in cases[test].iter("property") if each.get("name") == "slowlane_" + name]
+
+    seed, = values("test_fails", "seed")
+    network, = values("test_fails", "network")
+    command, = values("test_fails", "repeat")
+    assert "-> %s, very-bad-network, seed " % slowlane_upstream in network
+    assert command == "pytest test_inner.py::test_fails --slowlane-upstream=%s --slowlane-seed=%s" % (slowlane_upstream, seed)
+    output = cases["test_fails"].find("system-out").text
+    assert "network " + network in output and "link: 100-loss" in output and "repeat with: " + command in output
+    assert (values("test_passes", "seed"), len(values("test_passes", "network"))) == ([seed], 2)
+    assert cases["test_without_network"].find("properties") is None
+    again = pytester.runpytest_subprocess(*shlex.split(command)[1:]).stdout.str()
+    assert network.rpartition(", ")[2] in again

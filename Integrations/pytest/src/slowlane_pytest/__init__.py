@@ -72,7 +72,21 @@ def _seed(text):
     return int(text)
 
 
+def _check_program_argument(config):
+    """Refuses a path of the program that is an argument of its own.
+
+    pytest finds its root folder before it loads plugins. It does not know the option then, and takes the path for one of tests.
+    """
+    arguments = shlex.split(os.environ.get("PYTEST_ADDOPTS", "")) + list(config.invocation_params.args)
+    for option, path in zip(arguments, arguments[1:]):
+        if option == "--slowlane-program" and os.path.exists(os.path.join(str(config.invocation_params.dir), path)):
+            raise pytest.UsageError(
+                "'--slowlane-program %s': pytest takes the path for that of a test and looks for its ini file there; write "
+                "--slowlane-program=%s" % (path, shlex.quote(path)))
+
+
 def pytest_configure(config):
+    _check_program_argument(config)
     config.addinivalue_line(
         "markers",
         "network(profile=None, *, upstream=None, timeline=None, netem=None, conditions=None): the conditions of the fixture "
@@ -175,7 +189,17 @@ def _create(request, networks, upstream, link):
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
     created = Network(state.running_server(), name, str(upstream), link, seed, state.seed)
     networks.append(created)
+    _record_properties(request.node, created)
     return created
+
+
+def _record_properties(item, network):
+    """Records what a JUnit report needs to repeat a test, passed or failed: its seed, its networks and the command."""
+    properties = item.user_properties
+    if not any(name == "slowlane_seed" for name, _ in properties):
+        properties.append(("slowlane_seed", str(item.config.stash[_state].seed)))
+        properties.append(("slowlane_repeat", _repeat_command(item)))
+    properties.append(("slowlane_network", network.summary))
 
 
 @pytest.hookimpl(trylast=True)
@@ -198,6 +222,17 @@ def _argument(item):
     return "::".join([path.replace(os.sep, "/"), *names])
 
 
+def _repeat_command(item):
+    """Returns the command that runs a test again with the same networks. A path after '=' is not taken for one of tests."""
+    words = ["pytest", _argument(item)]
+    for option in ("slowlane_program", "slowlane_upstream"):
+        value = item.config.getoption(option)
+        if value:
+            words.append("--%s=%s" % (option.replace("_", "-"), value))
+    words.append("--slowlane-seed=%d" % item.config.stash[_state].seed)
+    return shlex.join(words)
+
+
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item):
     outcome = yield
@@ -206,6 +241,8 @@ def pytest_runtest_makereport(item):
     if not report.failed or not networks:
         return
     lines = [line for network in networks for line in network.describe()]
-    lines.append("repeat with: pytest %s --slowlane-seed %d" % (
-        shlex.quote(_argument(item)), item.config.stash[_state].seed))
-    report.sections.append(("slowlane network", "\n".join(lines)))
+    lines.append("repeat with: " + _repeat_command(item))
+    text = "\n".join(lines)
+    report.sections.append(("slowlane network", text))
+    # A JUnit report has the captured output of a test that is known after its teardown.
+    item.add_report_section(report.when, "stdout of slowlane network", text + "\n")

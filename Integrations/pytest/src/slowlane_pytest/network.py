@@ -160,9 +160,14 @@ class Network:
         """The open connections: the response of `GET /slowlane/v1/proxies/NAME/connections`."""
         return self._call("GET", "/slowlane/v1/proxies/%s/connections")
 
+    @property
+    def summary(self):
+        """The addresses, the conditions that the test began with, and the seed."""
+        return "%s -> %s, %s, seed %d" % (self.address, self.upstream, link_text(self._initial), self.seed)
+
     def describe(self):
         """Returns lines that describe the network and what was done to it."""
-        lines = ["network %s -> %s, %s, seed %d" % (self.address, self.upstream, link_text(self._initial), self.seed)]
+        lines = ["network " + self.summary]
         try:
             status = self.status
             lines.append("%d connections, %d open; %d bytes up, %d bytes down; %d failed dials" % (

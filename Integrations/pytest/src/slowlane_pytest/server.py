@@ -37,7 +37,7 @@ def find_program(configured, source, folder):
     place = "'%s' (%s)" % (name, source) if configured else "'slowlane' on PATH"
     raise NetworkError(
         "cannot find the program %s; build it with 'swift build -c release --product slowlane' and give its path with "
-        "--slowlane-program, 'slowlane_program' in the ini file, or the environment variable SLOWLANE_PROGRAM" % place)
+        "--slowlane-program=PATH, 'slowlane_program' in the ini file, or the environment variable SLOWLANE_PROGRAM" % place)
 
 
 class Server:
