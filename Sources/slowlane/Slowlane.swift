@@ -12,7 +12,9 @@ enum Main {
         let arguments = Array(CommandLine.arguments.dropFirst())
         switch ToxiproxyProgram.invoked {
         case nil:
-            if let message = UnknownCommand.message(for: arguments, of: Slowlane.self) {
+            if let message = UnknownCommand.message(for: arguments, of: Slowlane.self)
+                ?? RepeatedOption.message(for: arguments, of: Slowlane.self)
+            {
                 Console().print(message, to: .progress)
                 exit(ExitStatus.usage.rawValue)
             }
