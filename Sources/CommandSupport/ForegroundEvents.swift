@@ -3,8 +3,7 @@ internal import Synchronization
 
 /// The events that a foreground command waits for: lines of standard input, signals, and reasons to stop.
 ///
-/// The first SIGINT or SIGTERM is an event. A second one restores the terminal and ends the process immediately with
-/// status 130. The thread that reads lines blocks while the replies to 16 lines are unwritten.
+/// The first SIGINT or SIGTERM is an event. A second one ends the process with status 130, after the last action. The thread that reads lines blocks while the replies to 16 lines are unwritten.
 public final class ForegroundEvents: Sendable {
     /// An event.
     public enum Event: Sendable {
@@ -28,7 +27,7 @@ public final class ForegroundEvents: Sendable {
     private let stream: AsyncStream<Event>
     private let continuation: AsyncStream<Event>.Continuation
     private let replySlots = DispatchSemaphore(value: ForegroundEvents.unwrittenRepliesMax)
-    private let terminalRestorer = Mutex<(@Sendable () -> Void)?>(nil)
+    private let lastAction = Mutex<(@Sendable () -> Void)?>(nil)
     private let signalCount = Mutex(0)
     /// The parent process when the events began.
     let parent = ParentMonitor.parent
@@ -43,9 +42,9 @@ public final class ForegroundEvents: Sendable {
         Signals.on([Signals.interrupt, Signals.terminate]) { [self] in receiveSignal() }
     }
 
-    /// Sets the closure that restores the terminal when a second signal ends the process.
-    func setTerminalRestorer(_ body: (@Sendable () -> Void)?) {
-        terminalRestorer.withLock { $0 = body }
+    /// Sets the closure that is called before a second signal ends the process. It must return soon.
+    func setLastAction(_ body: @escaping @Sendable () -> Void) {
+        lastAction.withLock { $0 = body }
     }
 
     /// Adds a line of standard input. Blocks while the replies to 16 lines are unwritten.
@@ -74,7 +73,7 @@ public final class ForegroundEvents: Sendable {
         if count == 1 {
             continuation.yield(.signal)
         } else {
-            terminalRestorer.withLock { $0 }?()
+            lastAction.withLock { $0 }?()
             Terminal.exitImmediately(Self.interruptedStatus)
         }
     }

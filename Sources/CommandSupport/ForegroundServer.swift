@@ -4,7 +4,7 @@ internal import Logging
 internal import NIOPosix
 internal import ProxyServer
 
-/// A server of the control API in the foreground, until a signal stops it.
+/// A server of the control API in the foreground, until a signal or the end of the parent process stops it.
 public struct ForegroundServer {
     /// The program whose behaviour the server has.
     public enum Style: Sendable {
@@ -47,6 +47,8 @@ public struct ForegroundServer {
     public var logLevel = ""
     /// Whether only results are printed.
     public var isQuiet = false
+    /// Whether the end of the parent process stops the server.
+    public var stopsWithParent = false
 
     private let host: String
     private let port: String
@@ -81,6 +83,7 @@ public struct ForegroundServer {
             dashboard: dashboard, on: MultiThreadedEventLoopGroup.singleton, logger: logger)
         // A signal may arrive as soon as the line "listening" is printed.
         let events = ForegroundEvents()
+        if stopsWithParent { ParentMonitor.start(events.parent) { events.receive(.parentExited) } }
         let configured = try await load(api, console, logger)
         let server = try await start(api, address, console, logger)
         announce(Endpoint(host: address.host, port: server.port), configured, console, logger)
@@ -132,19 +135,42 @@ public struct ForegroundServer {
     /// Creates the proxies of the configuration and returns a text about them for the line "listening".
     private func load(_ api: API, _ console: Console, _ logger: Logger) async throws(StartError) -> String {
         guard let configurationPath else { return "" }
-        let problem: String
-        if let data = FileManager.default.contents(atPath: configurationPath) {
-            let (names, failure) = await api.load(Array(data))
-            guard let failure else { return ", proxies \(names.joined(separator: ", "))" }
-            problem = failure
-        } else {
-            problem = "cannot be read"
-        }
-        if isToxiproxy {
-            logger.error("--config \(configurationPath): \(problem)")
+        guard let data = FileManager.default.contents(atPath: configurationPath) else {
+            try await loadFailed(configurationPath, "cannot be read", "Error reading config file", api, console, logger)
             return ""
         }
-        console.error("--config \(configurationPath): \(problem)")
+        let (proxies, problem) = await api.load(Array(data))
+        if isToxiproxy {
+            for proxy in proxies where proxy.isEnabled {
+                logger.info(
+                    "Started proxy",
+                    metadata: [
+                        "name": "\(proxy.name)", "listen": "\(proxy.listen)", "upstream": "\(proxy.upstream)",
+                    ])
+            }
+        }
+        if let problem {
+            try await loadFailed(
+                configurationPath, problem, "Failed to populate proxies from file", api, console, logger)
+            return ""
+        }
+        if isToxiproxy {
+            logger.info(
+                "Populated proxies from file",
+                metadata: ["config": "\(configurationPath)", "proxies": .stringConvertible(proxies.count)])
+        }
+        return ", proxies \(proxies.map(\.name).joined(separator: ", "))"
+    }
+
+    /// Reports that a configuration cannot be loaded. Toxiproxy's server logs that and starts.
+    private func loadFailed(
+        _ path: String, _ problem: String, _ toxiproxyMessage: Logger.Message, _ api: API, _ console: Console,
+        _ logger: Logger
+    ) async throws(StartError) {
+        if isToxiproxy {
+            return logger.error(toxiproxyMessage, metadata: ["config": "\(path)", "error": "\(problem)"])
+        }
+        console.error("--config \(path): \(problem)")
         await api.close()
         throw .invalidConfiguration
     }

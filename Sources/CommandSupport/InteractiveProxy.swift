@@ -59,7 +59,7 @@ public struct InteractiveProxy {
     /// - Parameters:
     ///   - conditionsName: The user's name for the conditions that the proxy was started with.
     ///   - timeline: The timeline that the proxy was started with, if any.
-    ///   - grace: The longest time that data already read may take to arrive after a stop.
+    ///   - grace: The longest time that open transfers may take after a stop.
     ///   - stops: The reasons to stop.
     ///   - adopted: The proxy in the API of the dashboard.
     public init(
@@ -102,7 +102,10 @@ public struct InteractiveProxy {
             console, onLine: { events.receive($0) },
             onEnd: { if endsWithInput { events.receive(.inputEnded) } })
         defer { restore?() }
-        events.setTerminalRestorer(restore)
+        events.setLastAction { [proxy] in
+            restore?()
+            Self.abortConnections(of: proxy)
+        }
 
         let reporter = ProxyReporter(proxy: proxy, console: console)
         reporter.conditionsName = conditionsName
@@ -129,7 +132,7 @@ public struct InteractiveProxy {
         for line in await FaultCommands(proxy).summary() { console.print(line) }
         if !isQuiet {
             console.print(
-                hasDrained ? "stopped" : "stopped; data still in flight after --grace was dropped", to: .progress)
+                hasDrained ? "stopped" : "stopped; open transfers were dropped (RST)", to: .progress)
         }
         console.flush()
     }
@@ -140,6 +143,19 @@ public struct InteractiveProxy {
         case .invalid(let reason): "error \(reason)"
         }
     }
+
+    /// Closes the port and all connections before the process ends: the kernel would send a FIN, with which a truncated
+    /// stream appears complete. Blocks for ``abortTimeMax`` at most.
+    private static func abortConnections(of proxy: Proxy) {
+        let isDone = DispatchSemaphore(value: 0)
+        Task.detached {
+            await proxy.stop(grace: .zero)
+            isDone.signal()
+        }
+        _ = isDone.wait(timeout: .now() + abortTimeMax)
+    }
+
+    private static let abortTimeMax = DispatchTimeInterval.milliseconds(500)
 
     /// Executes a command and returns its reply; `nil` for `quit`.
     mutating func reply(to line: String) async -> String? {

@@ -29,9 +29,15 @@ public struct JSONLogHandler: LogHandler {
             }
         var members: [(key: String, value: String)] = [("level", JSONText.string(level))]
         let all = metadata.merging(event.metadata ?? [:]) { $1 }
-        members += all.sorted { $0.key < $1.key }.map { ($0.key, JSONText.string("\($0.value)")) }
+        members += all.sorted { $0.key < $1.key }.map { ($0.key, Self.json($0.value)) }
         members.append(("time", JSONText.string(Date.now.ISO8601Format())))
         members.append(("message", JSONText.string("\(event.message)")))
         console.print(JSONText.object(members), to: .log)
+    }
+
+    /// Returns a value as Toxiproxy's server prints it: a count as a number, anything else as a string.
+    private static func json(_ value: Logger.Metadata.Value) -> String {
+        if case .stringConvertible(let count as Int) = value { return "\(count)" }
+        return JSONText.string("\(value)")
     }
 }

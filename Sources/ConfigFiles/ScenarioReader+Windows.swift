@@ -39,6 +39,7 @@ extension ScenarioReader {
         case .mark(let mark):
             guard let beginStep, let least = order.earliest[beginStep] else { return nil }
             begin = (least, "'\(mark)' (\(TimeFormat.short(least)) or later)")
+        case .end: return nil
         }
         let end: (time: Nanoseconds, text: String)
         switch to {
@@ -47,6 +48,7 @@ extension ScenarioReader {
             // The mark stands for the start of its action. Only this time is certain.
             guard let endStep, case .at(let time) = steps[endStep].trigger else { return nil }
             end = (time, "'\(mark)' (\(TimeFormat.short(time)))")
+        case .end: return nil
         }
         return end.time < begin.least ? "ends at \(end.text), but begins at \(begin.text)" : nil
     }

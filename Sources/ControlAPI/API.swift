@@ -124,15 +124,31 @@ public final class API: Sendable {
 
     /// Creates the proxies of a configuration, which has the format of the body of `POST /populate`.
     ///
-    /// - Returns: The names of the created proxies, and the error of the first proxy that was not created.
-    public func load(_ json: [UInt8]) async -> (names: [String], problem: String?) {
+    /// - Returns: The created proxies, and the error of the first proxy that was not created.
+    public func load(_ json: [UInt8]) async -> (proxies: [LoadedProxy], problem: String?) {
         do {
             let configuration = try Self.configuration(json)
             for warning in configuration.warnings { logger.warning("configuration: \(warning)") }
             let (created, error) = await registry.populate(try configuration.requests.get())
-            return (created.map(\.name), error?.text)
+            return (created.map(LoadedProxy.init), error?.text)
         } catch {
             return ([], error.text)
+        }
+    }
+
+    /// A proxy that a configuration has created.
+    public struct LoadedProxy: Sendable {
+        /// The name.
+        public let name: String
+        /// The address on which it listens.
+        public let listen: String
+        /// The server's address.
+        public let upstream: String
+        /// Whether it has been started.
+        public let isEnabled: Bool
+
+        init(_ proxy: ManagedProxy) {
+            (name, listen, upstream, isEnabled) = (proxy.name, proxy.listen, proxy.upstream, proxy.isEnabled)
         }
     }
 

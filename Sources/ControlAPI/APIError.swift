@@ -27,4 +27,11 @@ struct APIError: Error, Hashable {
 
     /// Returns the error with the number of the entry, from 1, in the body of `POST /populate`.
     func atProxy(_ number: Int) -> APIError { APIError(status, "\(text) at proxy \(number)") }
+
+    /// Returns the error with the part of a definition in which it is.
+    func of(_ part: String) -> APIError {
+        let prefix = "bad request body: "
+        let reason = text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text
+        return APIError(status, "\(prefix)\(part): \(reason)")
+    }
 }

@@ -17,15 +17,9 @@ extension ProxyRegistry {
     func addFault(_ definition: StoredFault.Definition, to name: String) async throws(APIError) -> StoredFault {
         try await withExclusiveAccess(to: name) { () async throws(APIError) -> StoredFault in
             let proxy = try self.proxy(named: name)
-            guard proxy.faults.count < limits.faultsMax else {
-                throw APIError(.badRequest, "a proxy has at most \(limits.faultsMax) faults (--max-faults)")
-            }
+            guard proxy.faults.count < limits.faultsMax else { throw tooManyFaults }
             var fault = try StoredFault(definition, names: proxy.faults.map(\.name))
-            let bytes = proxy.faults.reduce(fault.replyBytes) { $0 + $1.replyBytes }
-            guard bytes <= Self.replyBytesMax else {
-                throw APIError(
-                    .badRequest, "the replies of a proxy's faults have at most \(Self.replyBytesMax) bytes in total")
-            }
+            try checkLimits(of: proxy.faults + [fault])
             if let running = proxy.running {
                 do throws(FaultRuleError) {
                     fault.number = try await running.addFaultRule(fault.rule)
@@ -36,6 +30,19 @@ extension ProxyRegistry {
             proxies[ByteKey(name)]?.faults.append(fault)
             log("fault '\(fault.name)' added: \(fault.rule.text(bodyBytesMax: 40))", proxy)
             return fault
+        }
+    }
+
+    private var tooManyFaults: APIError {
+        APIError(.badRequest, "a proxy has at most \(limits.faultsMax) faults (--max-faults)")
+    }
+
+    /// Throws if a proxy may not have these faults.
+    func checkLimits(of faults: [StoredFault]) throws(APIError) {
+        guard faults.count <= limits.faultsMax else { throw tooManyFaults }
+        guard faults.reduce(0, { $0 + $1.replyBytes }) <= Self.replyBytesMax else {
+            throw APIError(
+                .badRequest, "the replies of a proxy's faults have at most \(Self.replyBytesMax) bytes in total")
         }
     }
 

@@ -109,9 +109,9 @@ actor ProxyRegistry {
     ///
     /// - Returns: The proxies up to the first one that failed, and its error.
     func populate(_ requests: [ProxyRequest]) async -> (created: [ManagedProxy], error: APIError?) {
-        if requests.contains(where: { $0.toxics.count > limits.toxicsMax }) { return ([], tooManyToxics) }
         var created: [ManagedProxy] = []
         do {
+            for request in requests { try checkLimits(of: request) }
             for request in requests { created.append(try await populate(request)) }
             return (created, nil)
         } catch {
@@ -142,7 +142,7 @@ actor ProxyRegistry {
         guard existing != nil || proxies.count + proxiesBeingCreated < limits.proxiesMax else {
             throw APIError(.badRequest, "the server has at most \(limits.proxiesMax) proxies (--max-proxies)")
         }
-        guard request.toxics.count <= limits.toxicsMax else { throw tooManyToxics }
+        try checkLimits(of: request)
         if existing == nil { proxiesBeingCreated += 1 }
         defer { if existing == nil { proxiesBeingCreated -= 1 } }
         var stream = RandomStream(seed: seed, "proxy/\(request.name)")
@@ -150,6 +150,7 @@ actor ProxyRegistry {
             name: request.name, listen: request.listen, upstream: request.upstream, link: request.link,
             seed: request.seed ?? stream.next() >> 11)
         proxy.toxics = request.toxics
+        proxy.faults = request.faults
         if let existing { return try await replace(existing, by: proxy, at: address) }
         if let address { try await start(&proxy, at: address) }
         proxies[ByteKey(request.name)] = proxy
@@ -176,6 +177,11 @@ actor ProxyRegistry {
         }
         proxies[ByteKey(proxy.name)] = proxy
         return proxy
+    }
+
+    private func checkLimits(of request: ProxyRequest) throws(APIError) {
+        guard request.toxics.count <= limits.toxicsMax else { throw tooManyToxics }
+        try checkLimits(of: request.faults)
     }
 
     var tooManyToxics: APIError {

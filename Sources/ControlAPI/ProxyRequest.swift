@@ -7,6 +7,7 @@ struct ProxyRequest {
     let upstream: String
     let isEnabled: Bool
     let toxics: [StoredToxic]
+    let faults: [StoredFault]
     let link: LinkSetting?
     let seed: UInt64?
 
@@ -31,5 +32,18 @@ struct ProxyRequest {
             read.append(toxic)
         }
         self.toxics = read
+        faults = try Self.faults(fields, of: name)
+    }
+
+    private static func faults(_ fields: JSONFields, of name: String) throws(APIError) -> [StoredFault] {
+        var read: [StoredFault] = []
+        for (index, value) in (try fields.array("faults") ?? []).enumerated() {
+            do throws(APIError) {
+                read.append(try StoredFault.ofDefinition(value, names: read.map(\.name)))
+            } catch {
+                throw error.of("fault \(index + 1) of proxy '\(RequestWarnings.printable(name))'")
+            }
+        }
+        return read
     }
 }

@@ -9,7 +9,7 @@ enum RequestWarnings {
 
     /// Toxiproxy's responses contain `logger`; clients that send them back include it.
     private static let proxyFields = [
-        "name", "listen", "upstream", "enabled", "toxics", "link", "seed", "logger",
+        "name", "listen", "upstream", "enabled", "toxics", "faults", "link", "seed", "logger",
     ]
     private static let toxicFields = ["name", "type", "stream", "toxicity", "attributes"]
 
@@ -20,6 +20,11 @@ enum RequestWarnings {
             warnings += [UpstreamText.warning(upstream)].compactMap(\.self)
         }
         if let link = try? fields.object("link") { warnings += ofLink(link) }
+        if case .array(let faults)? = fields["faults"] {
+            for value in faults where warnings.count <= countMax {
+                if let fault = try? JSONFields(value, "a fault") { warnings += ofFault(fault) }
+            }
+        }
         guard case .array(let toxics)? = fields["toxics"] else { return limited(warnings) }
         for value in toxics where warnings.count <= countMax {
             guard let toxic = try? JSONFields(value, "a toxic") else { continue }

@@ -50,6 +50,20 @@ struct StoredFault {
         return try rule(fields)
     }
 
+    /// Reads a fault of the definition of a proxy: a rule on one line, or the fields of a request.
+    static func ofDefinition(_ value: JSONValue, names: [String]) throws(APIError) -> StoredFault {
+        guard let text = value.text else {
+            guard value.object != nil else {
+                throw .badBody("a fault is a rule on one line, such as \"GET * committed mute\"")
+            }
+            return try StoredFault(Definition(JSONFields(value, "a fault")), names: names)
+        }
+        let rule = try parsed("rule") { () throws(FaultExpression.ParseError) in try FaultExpression.parse(text) }
+        var fault = StoredFault(rule, number: names.count, names: names)
+        fault.number = nil
+        return fault
+    }
+
     /// Creates the fault of a rule of a running proxy.
     init(_ rule: FaultRule, number: Int, names: [String]) {
         name = Self.freeName(number + 1, names)

@@ -31,6 +31,19 @@ public struct HTTPResponseHead: Hashable, Sendable {
     /// The reason phrase; its characters are the bytes received (ISO Latin 1).
     public var reason: String { response.status.reasonPhrase }
 
+    /// Returns the reason phrase of a status code in IANA's registry; `Unassigned` if it has none.
+    public static func standardReason(of status: Int) -> String {
+        let known = HTTPResponse.Status(integerLiteral: status).reasonPhrase
+        return known.isEmpty ? rareReasons[status] ?? "Unassigned" : known
+    }
+
+    /// Reason phrases that swift-http-types does not have.
+    private static let rareReasons = [
+        207: "Multi-Status", 208: "Already Reported", 226: "IM Used", 305: "Use Proxy", 402: "Payment Required",
+        418: "I'm a teapot", 423: "Locked", 424: "Failed Dependency", 506: "Variant Also Negotiates",
+        507: "Insufficient Storage", 508: "Loop Detected", 510: "Not Extended",
+    ]
+
     /// The header fields, in order.
     public var fields: HTTPFields { response.headerFields }
 

@@ -6,6 +6,8 @@ internal import NIOCore
 struct CaptivePortal {
     private var parser = HTTPParser(.requests)
     private var head: HTTPRequestHead?
+    /// Whether a response has closed the connection; bytes after its request are discarded.
+    private(set) var hasClosed = false
 
     static let page = """
         <!doctype html>
@@ -35,6 +37,7 @@ struct CaptivePortal {
     /// Responds to the requests in the client's bytes. Bytes that are not HTTP close the connection, as when a client
     /// begins with TLS.
     private mutating func respond(to bytes: ByteBuffer) -> [SocketEvent] {
+        if hasClosed { return [] }
         parser.received(bytes)
         var responses = ByteBuffer()
         do throws(HTTPError) {
@@ -44,8 +47,12 @@ struct CaptivePortal {
                 case .end:
                     guard let request = head else { continue }
                     head = nil
-                    try Self.respond(to: request, into: &responses)
-                    if !request.keepsAlive { return [.bytes(responses, from: .server), .inputClosed(.server)] }
+                    let response = FaultReply.portal.response(to: FaultReply.Recipient(request))
+                    responses.writeImmutableBuffer(response.bytes)
+                    if !response.keepsAlive {
+                        hasClosed = true
+                        return [.bytes(responses, from: .server), .inputClosed(.server)]
+                    }
                 case .opaque: return [.gone(.server)]
                 default: break
                 }
@@ -54,17 +61,5 @@ struct CaptivePortal {
             return [.gone(.server)]
         }
         return responses.readableBytes > 0 ? [.bytes(responses, from: .server)] : []
-    }
-
-    private static func respond(
-        to request: HTTPRequestHead, into responses: inout ByteBuffer
-    ) throws(HTTPError) {
-        var fields = [
-            (name: "Content-Type", value: "text/html; charset=utf-8"),
-            (name: "Content-Length", value: "\(page.utf8.count)"), (name: "Cache-Control", value: "no-store"),
-        ]
-        if !request.keepsAlive { fields.append((name: "Connection", value: "close")) }
-        try HTTPResponseHead(status: 200, reason: "OK", fields: fields).write(into: &responses)
-        if request.method != "HEAD" { responses.writeString(page) }
     }
 }

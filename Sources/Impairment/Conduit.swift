@@ -71,9 +71,21 @@ struct Conduit {
         return nil
     }
 
+    /// Whether the connection is closed after a response that a fault or the portal has sent.
+    var isClosedByReply: Bool { tracker?.hasClosed == true || portal?.hasClosed == true }
+
+    /// Whether only the client's FIN is left of a connection that is closed after such a response.
+    var awaitsClientsFIN: Bool {
+        isClosedByReply && down.isFinished && !isGone(.client) && (portal != nil || tracker?.discardsFrom.up != nil)
+    }
+
+    /// Whether the time for that FIN is limited.
+    var isFINTimed = false
+
     /// Whether further events of both sockets would have no effect.
     var hasEnded: Bool {
         if isClosing { return (isGone(.client) || down.isFinished) && (isGone(.server) || up.isFinished) }
+        if isClosedByReply, isGone(.server), up.finHasArrived, down.isFinished { return true }
         return (isGone(.client) && isGone(.server)) || (up.isFinished && down.isFinished)
     }
 

@@ -61,7 +61,8 @@ extension ExchangeEvent {
         switch self {
         case .requestStarted(let id, _), .requested(let id, _, _, _), .requestRead(let id, _),
             .requestDelivered(let id),
-            .responseStarted(let id, _), .committed(let id, _, _), .responseDelivered(let id, _), .interrupted(let id),
+            .responseStarted(let id, _), .responseSampled(let id, _), .committed(let id, _, _), .responseDelivered(let id, _),
+            .interrupted(let id),
             .faultInjected(let id, _, _, _), .faultMissed(let id, _, _), .protocolSwitched(let id):
             id
         case .notHTTP: nil

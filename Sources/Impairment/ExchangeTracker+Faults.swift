@@ -74,6 +74,36 @@ extension ExchangeTracker {
         }
     }
 
+    // MARK: Replies that close the connection
+
+    /// Ends the stream to the client after the reply of an exchange. The server still receives the rest of the request;
+    /// the client's later bytes are read and discarded until its FIN, because closing its socket would send a RST, which
+    /// may destroy the reply (RFC 9112, 9.6).
+    mutating func closeConnection(after index: Int) {
+        let exchange = exchanges[index]
+        closedAfter = exchange.id
+        for later in exchanges.indices.dropFirst(index + 1) {
+            miss(later)
+            exchanges[later].isReplied = true
+            if exchanges[later].turn != nil { turnCount -= 1 }
+            exchanges[later].turn = nil
+        }
+        actions.append(.end(.down, .finished))
+        if request?.id == exchange.id { return }
+        if let end = exchange.requestEnd { pass(.up, to: end - entered.up + consumed.up) }
+        stopReadingRequests()
+    }
+
+    /// Discards the client's bytes that have not entered the link.
+    mutating func stopReadingRequests() {
+        let trickles = trickles.up
+        discardsFrom.up = entered.up
+        discardWaiting(.up)
+        self.trickles.up = trickles
+        isAwaitingSwitch = false
+        actions.append(.deliver(.up))
+    }
+
     /// The bytes of the message that have passed the point of a fault.
     private func offset(of fault: ExchangeRegistry.Fault, _ exchange: TrackedExchange) -> Int64 {
         switch fault.point {
@@ -248,9 +278,8 @@ extension ExchangeTracker {
 
     /// Whether nothing of the connection depends on the tracker, now or later.
     var isObsolete: Bool {
-        !isTracking && exchanges.isEmpty && hold == nil && !isEnded && discardsFrom.up == nil
-            && discardsFrom.down == nil
-            && !withholdsEnd.up && !withholdsEnd.down && bytesWaiting(.up) == 0 && bytesWaiting(.down) == 0
-            && waitingEnds.up == nil && waitingEnds.down == nil
+        !isTracking && exchanges.isEmpty && hold == nil && !isEnded && !hasClosed && discardsFrom.up == nil
+            && discardsFrom.down == nil && !withholdsEnd.up && !withholdsEnd.down && bytesWaiting(.up) == 0
+            && bytesWaiting(.down) == 0 && waitingEnds.up == nil && waitingEnds.down == nil
     }
 }

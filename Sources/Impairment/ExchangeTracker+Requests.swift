@@ -32,7 +32,7 @@ extension ExchangeTracker {
         let id = registry.number()
         exchanges.append(
             TrackedExchange(
-                id, method: head.method, start: exitOffset(range.lowerBound, .up),
+                id, head, start: exitOffset(range.lowerBound, .up),
                 headEnd: exitOffset(range.upperBound, .up), framing: requests.framing))
         var request = Request(id: id, head: head, start: messageEnd.up)
         mayHeadPass = false
@@ -87,6 +87,10 @@ extension ExchangeTracker {
         }
         if exchanges.count > Self.exchangesMax {
             stopTracking("more than \(Self.exchangesMax) requests without a response", &registry)
+        }
+        if request.id == closedAfter {
+            if !request.isDropped { pass(.up, to: end) }
+            stopReadingRequests()
         }
     }
 

@@ -114,7 +114,7 @@ extension ExchangeTracker {
         endResponse(end, &registry)
         if isReplied || isEnded || discardsFrom.down != nil {
             // The client has not switched.
-            if !isEnded { mute(.down, from: entered.down) }
+            if !isEnded && !hasClosed { mute(.down, from: entered.down) }
             return
         }
         report(.protocolSwitched(id))
@@ -154,7 +154,7 @@ extension ExchangeTracker {
 
     /// Sends the replies of faults whose turn has come, and starts the muting of a response.
     mutating func takeTurns() {
-        while hold == nil, !isEnded, discardsFrom.down == nil, entryCursor < exchanges.count {
+        while hold == nil, !isEnded, discardsFrom.down == nil, !hasClosed, entryCursor < exchanges.count {
             let index = entryCursor
             startTrickle(of: exchanges[index].id)
             guard let turn = exchanges[index].turn else { return }
@@ -163,13 +163,14 @@ extension ExchangeTracker {
             switch turn {
             case .mute: mute(.down, from: entered.down)
             case .reply(let reply):
-                let bytes = reply.bytes(method: exchanges[index].method)
+                let (bytes, keepsAlive) = reply.response(to: exchanges[index].recipient)
                 exchanges[index].responseStart = entered.down
                 entered.down += Int64(bytes.readableBytes)
                 exchanges[index].responseEnd = entered.down
                 exchanges[index].status = reply.status
                 actions.append(.pass(bytes, .down))
                 entryCursor += 1
+                if !keepsAlive { closeConnection(after: index) }
             }
         }
     }

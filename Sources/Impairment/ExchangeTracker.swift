@@ -134,6 +134,8 @@ struct ExchangeTracker {
     var trickles = PerDirection<[Trickle]>(up: [], down: [])
     /// The offsets at the exits after which bytes are discarded.
     var discardsFrom = PerDirection<Int64?>(up: nil, down: nil)
+    /// The exchange whose reply has ended the stream to the client: the rest of its request is read, and nothing else.
+    var closedAfter: ExchangeID?
     /// Whether the sender's FIN or RST is not delivered.
     var withholdsEnd = PerDirection(up: false, down: false)
     /// Whether a fault has ended the connection. Bytes that are read are dropped.
@@ -360,6 +362,7 @@ struct ExchangeTracker {
 
     /// Passes bytes into the link, up to an offset at the entry.
     mutating func pass(_ direction: Direction, to offset: Int64) {
+        if direction == .down && hasClosed { return drop(.down, to: offset) }
         while consumed[direction] < offset,
             let piece = withheld[direction].takePiece(atMost: Int(clamping: offset - consumed[direction]))
         {
@@ -383,7 +386,10 @@ struct ExchangeTracker {
         offset - consumed[direction] + entered[direction]
     }
 
-    /// Stops tracking: all bytes pass unchanged.
+    /// Whether a reply has ended the stream to the client.
+    var hasClosed: Bool { closedAfter != nil }
+
+    /// Stops tracking: all bytes pass unchanged, unless a reply has ended the stream to the client.
     mutating func stopTracking(_ reason: String, _ registry: inout ExchangeRegistry) {
         if let index = withheldResponse, exchanges[index].fault?.action.discardsResponse == true,
             exchanges[index].responseIsCut || consumed.down + Int64(withheld.down.count) > messageEnd.down
@@ -393,6 +399,10 @@ struct ExchangeTracker {
             fire(index, &registry)
         }
         for index in exchanges.indices where exchanges[index].fault != nil { miss(index) }
+        if hasClosed {
+            stopReadingRequests()
+            discardsFrom.down = entered.down
+        }
         if !isEnded, discardsFrom.down == nil, exchanges.contains(where: { $0.isReplied }) {
             // Where the response ends that must be discarded is unknown.
             end(.abort(.committed, nil), at: .committed)

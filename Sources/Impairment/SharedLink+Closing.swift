@@ -39,6 +39,11 @@ extension SharedLink {
             discardAfterReport(id)
         }
         guard conduits.contains(id) else { return }
+        if side == .server && conduits[id].isClosedByReply && conduits[id].portal == nil {
+            // The client's stream has its end already.
+            conduits[id].recordGoneAndInputClosed(.server)
+            return deliver(id, .up)
+        }
         guard conduits[id, side.sendDirection].toxics?.isHolding == true else { return trackGone(side, id) }
         // The bytes that wait before the toxics are delivered first.
         if conduits[id].isGone(side) && !wasHeld { return }
@@ -116,6 +121,14 @@ extension SharedLink {
         if let oldest = orphans.insert(id, at: now, in: conduits) { resetBothSockets(oldest) }
     }
 
+    /// Limits the time that a client has for its FIN after a response has closed the connection. The server's socket may
+    /// remain open meanwhile.
+    mutating func limitWaitForFIN(_ id: FlowID) {
+        guard conduits[id].awaitsClientsFIN, !conduits[id].isFINTimed else { return }
+        conduits[id].isFINTimed = true
+        trackOrphan(id)
+    }
+
     /// Passes a RST that has crossed the link to the receiving socket, after the bytes that arrived before it.
     mutating func passReset(_ id: FlowID, _ direction: Direction) {
         let receiver = direction.receiver
@@ -180,6 +193,8 @@ extension SharedLink {
     /// Removes a connection if further events of its sockets would have no effect.
     mutating func removeIfEnded(_ id: FlowID) {
         if conduits[id].hasEnded {
+            // The server may still be sending a response that is discarded.
+            if conduits[id].isClosedByReply, !conduits[id].isGone(.server) { emit(.close(.server), id) }
             if conduits[id].isClosing {
                 // If a peer had already sent its FIN, its socket is still open for writing.
                 for side in [Side.client, .server] where !conduits[id].isGone(side) { emit(.close(side), id) }

@@ -149,7 +149,11 @@ extension SharedLink {
     /// Passes the end of a stream on that has left the tracker.
     private mutating func endTracked(_ direction: Direction, _ end: ExchangeTracker.StreamEnd, _ id: FlowID) {
         switch end {
-        case .finished: finishInput(direction.sender, id)
+        case .finished:
+            finishInput(direction.sender, id)
+            guard conduits.contains(id), direction == .down, conduits[id].isClosedByReply else { return }
+            // What the server still sends is read and discarded.
+            setPaused(false, id, .down)
         case .gone: goneTracked(direction.sender, id)
         }
     }

@@ -56,17 +56,6 @@ extension SharedLink {
     /// The number of changes that the timeline has made; `nil` if there is none.
     public var timelineChangeCount: Int? { tcp.timeline?.changeCount }
 
-    /// Whether no byte and no FIN is in flight, except in a direction with an outage.
-    public var isQuiet: Bool {
-        for direction in Direction.allCases where !hasOutage(direction) {
-            for index in 0..<conduits.slotCount {
-                guard let id = conduits.id(at: index), !conduits[id].isGone(direction.receiver) else { continue }
-                if conduits[id].isCarrying(direction) { return false }
-            }
-        }
-        return true
-    }
-
     /// The toxics of all connections, in the order in which they were added.
     public var toxics: [Toxic] { toxicList.toxics }
 
@@ -111,14 +100,4 @@ extension SharedLink {
 
     /// The number of timers of toxics and faults, including stale ones.
     var timerCount: Int { timers.count }
-}
-
-extension Conduit {
-    /// Returns whether a stream holds bytes or a FIN that will still arrive.
-    fileprivate func isCarrying(_ direction: Direction) -> Bool {
-        if self[direction].toxics?.isHolding == true || self[direction].bytes.count > 0 { return true }
-        if self[direction].faultBytes > 0 || tracker?.hold != nil { return true }
-        return self[direction].inputIsClosed && !self[direction].isFinished && !withholdsEnd(direction)
-            && !isGone(direction.sender)
-    }
 }

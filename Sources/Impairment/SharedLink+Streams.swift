@@ -28,7 +28,9 @@ extension SharedLink {
             runToxics(id, direction)
         case .inputClosed(let side):
             let direction = side.sendDirection
-            if conduits[id, direction].inputIsClosed { return }
+            // The tracker reads a server's response to its end also if a reply has ended the stream.
+            let isReadOn = side == .server && conduits[id].tracker?.hasClosed == true
+            if conduits[id, direction].inputIsClosed && !isReadOn { return }
             if conduits[id, direction].toxics == nil { return closeInput(side, id) }
             conduits[id, direction].toxics?.finish(.finished)
             runToxics(id, direction)
@@ -105,6 +107,8 @@ extension SharedLink {
             guard conduits.contains(id) else { return }
         }
         if conduits[id].tracker != nil { setFaultTimer(id) }
+        limitWaitForFIN(id)
+        guard conduits.contains(id) else { return }
         if conduits[id, direction].resetHasArrived { return passReset(id, direction) }
         regulateReading(id, direction)
         removeIfEnded(id)

@@ -12,7 +12,7 @@ struct TrackedExchange {
     }
 
     let id: ExchangeID
-    let method: String
+    let recipient: FaultReply.Recipient
     /// The first byte of the request, the end of its head, and the framing of its body.
     let requestStart: Int64
     let requestHeadEnd: Int64
@@ -43,13 +43,15 @@ struct TrackedExchange {
     var status = 0
     var isDelivered = false
 
-    init(_ id: ExchangeID, method: String, start: Int64, headEnd: Int64, framing: HTTPBodyFraming) {
+    init(_ id: ExchangeID, _ head: HTTPRequestHead, start: Int64, headEnd: Int64, framing: HTTPBodyFraming) {
         self.id = id
-        self.method = method
+        recipient = FaultReply.Recipient(head)
         requestStart = start
         requestHeadEnd = headEnd
         requestFraming = framing
     }
+
+    var method: String { recipient.method }
 
     /// Returns the write after which a fault fires, as far as known: the stream, and the offset of its end.
     func trigger(of fault: ExchangeRegistry.Fault) -> (direction: Direction, offset: Int64)? {

@@ -120,14 +120,12 @@ final class LinkDriver {
     /// Whether connections may bypass the link.
     var isPassThrough: Bool { link.isPassThrough }
 
-    /// Whether nothing more will arrive without a change of conditions: no bytes are in flight, except in a direction
-    /// with an outage.
-    var isQuiet: Bool { link.isQuiet && !hasBacklog }
-
     var toxics: [Toxic] { link.toxics }
 
-    /// Returns the bytes of a connection that have not been written to a socket.
-    func bytesHeld(_ id: FlowID) -> Int { link.bytesHeld(id, .up) + link.bytesHeld(id, .down) }
+    /// Returns the traffic that a connection may still carry.
+    func remainingTraffic(of id: FlowID) -> RemainingTraffic {
+        hasBacklog ? .pending : link.remainingTraffic(of: id)
+    }
 
     /// Returns the link's status after everything that is due has been processed.
     func status() -> LinkStatus {

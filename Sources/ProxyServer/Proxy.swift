@@ -199,10 +199,12 @@ public final class Proxy: Sendable {
 
     // MARK: Stopping
 
-    /// Stops accepting and reading, waits until the bytes in flight have arrived, but not longer than `grace`, and
-    /// closes all connections. Returns when all sockets are closed.
+    /// Stops accepting, and closes each connection with a FIN as soon as it has no traffic left: no byte is in flight,
+    /// and every request has its response; if its exchanges are not tracked, no byte has passed for a second. After
+    /// `grace` the others are aborted (RST), and so are those whose bytes an outage keeps from arriving. Returns when all
+    /// sockets are closed. A call during another one can only shorten its grace period.
     ///
-    /// - Returns: Whether all bytes that were read have arrived.
+    /// - Returns: Whether no connection was aborted.
     @discardableResult
     public func stop(grace: TimeAmount = .seconds(5)) async -> Bool {
         let core = core

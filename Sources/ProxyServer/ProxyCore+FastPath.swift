@@ -75,7 +75,7 @@ extension ProxyCore {
                     let cause = SystemErrorDescription(error)
                     self.logger.error("cannot move a connection off the fast path: \(cause); connection reset")
                     if let flow = session.flow { _ = self.linkDriver.closeConnection(flow, abortively: true) }
-                    session.close()
+                    session.close(abortively: true)
                 }
         }
     }

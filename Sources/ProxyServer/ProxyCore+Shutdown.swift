@@ -1,39 +1,46 @@
+internal import Impairment
 internal import NIOCore
 internal import SpliceRelay
 
 /// Stopping with a grace period, and closing at once.
 extension ProxyCore {
-    /// Stops accepting and reading, waits for the bytes in flight, and closes all connections. Returns whether all
-    /// bytes arrived.
+    /// Stops accepting, and closes each connection as soon as it has no traffic left. At the end of the grace period the
+    /// others are aborted (RST). A further call can only shorten that period. Returns whether no connection was aborted.
     func stop(grace: TimeAmount) -> EventLoopFuture<Bool> {
+        drainDeadline = min(drainDeadline, .now() + grace)
         if let stopResult { return stopResult }
         isStopping = true
-        let deadline = NIODeadline.now() + grace
         let promise = eventLoop.makePromise(of: Bool.self)
         stopResult = promise.futureResult
-        closeFastPath(.drain).whenSuccess { _ in
+        closeFastPath(.drain(idleTimeMin: Session.idleTimeMin)).whenSuccess { _ in
             self.closeListener()
-            self.drain(until: deadline, promise)
+            self.drain(promise)
         }
         return promise.futureResult
     }
 
-    private func drain(until deadline: NIODeadline, _ promise: EventLoopPromise<Bool>) {
-        let status = linkDriver.status()
-        let isSent = sessions.values.allSatisfy { $0.bytesUnsent == 0 }
-        if (linkDriver.isQuiet && isSent) || NIODeadline.now() >= deadline {
-            let hasArrived = status.bytesHeld == 0 && isSent
-            closeSessions().assumeIsolated().whenComplete { _ in
-                self.linkDriver.shutDown()
-                promise.succeed(hasArrived)
-            }
-            return
+    private func drain(_ promise: EventLoopPromise<Bool>, haveAllArrived: Bool = true) {
+        let now = NIODeadline.now()
+        var haveAllArrived = haveAllArrived
+        var closingsLeft = TurnBudget.connectionsMax
+        for session in sessions.values where !session.isClosed {
+            let traffic = session.remainingTraffic(at: now)
+            if traffic == .pending && now < drainDeadline { continue }
+            if closingsLeft == 0 { break }
+            closingsLeft -= 1
+            session.close(abortively: traffic != .none)
+            if traffic != .none { haveAllArrived = false }
         }
-        for session in sessions.values { session.stopReading() }
-        eventLoop.assumeIsolated().scheduleTask(in: Self.drainCheckInterval) { self.drain(until: deadline, promise) }
+        if sessions.isEmpty {
+            linkDriver.shutDown()
+            return promise.succeed(haveAllArrived)
+        }
+        let continuation = { [haveAllArrived] in self.drain(promise, haveAllArrived: haveAllArrived) }
+        if closingsLeft == 0 { return linkDriver.runLater { _ in continuation() } }
+        eventLoop.assumeIsolated().scheduleTask(in: Self.drainCheckInterval, continuation)
     }
 
-    /// Time between checks for bytes in flight.
+    /// Time between checks for traffic.
     private static let drainCheckInterval = TimeAmount.milliseconds(10)
 
     /// Closes the port, and all connections with a FIN, a limited number per turn.
@@ -49,30 +56,31 @@ extension ProxyCore {
             // not needed.
             self.linkDriver.shutDown()
             let fastPathIsClosed = self.closeFastPath(.discard).nonisolated()
-            let sessionsAreClosed = self.closeSessions(resettingOnLoss: false)
+            let sessionsAreClosed = self.closeSessions()
             let isClosed = self.withTimeout(TurnBudget.waitMax, sessionsAreClosed.and(fastPathIsClosed).map { _ in })
             return isClosed.and(listenerIsClosed).map { _ in }
         }.nonisolated()
     }
 
-    /// Closes the fast path; connections with bytes in flight continue on the link.
+    /// Closes the fast path; connections that are not idle continue on the link.
     private func closeFastPath(_ ending: RelayCloseMode) -> EventLoopFuture<Void>.Isolated {
         let remaining = fastPath?.close(ending) ?? eventLoop.makeSucceededFuture([]).assumeIsolated()
         return remaining.map { connections in for connection in connections { self.resume(connection) } }
     }
 
-    private func closeSessions(resettingOnLoss: Bool = true) -> EventLoopFuture<Void> {
+    /// Closes all connections with a FIN.
+    private func closeSessions() -> EventLoopFuture<Void> {
         let promise = allSessionsEnded ?? eventLoop.makePromise(of: Void.self)
         allSessionsEnded = promise
         if sessions.isEmpty { promise.succeed() }
-        close(Array(sessions.values)[...], resettingOnLoss: resettingOnLoss)
+        close(Array(sessions.values)[...])
         return promise.futureResult
     }
 
-    private func close(_ sessions: ArraySlice<Session>, resettingOnLoss: Bool) {
-        for session in sessions.prefix(TurnBudget.connectionsMax) { session.close(resettingOnLoss: resettingOnLoss) }
+    private func close(_ sessions: ArraySlice<Session>) {
+        for session in sessions.prefix(TurnBudget.connectionsMax) { session.close(abortively: false) }
         let rest = sessions.dropFirst(TurnBudget.connectionsMax)
         if rest.isEmpty { return }
-        linkDriver.runLater { _ in self.close(rest, resettingOnLoss: resettingOnLoss) }
+        linkDriver.runLater { _ in self.close(rest) }
     }
 }

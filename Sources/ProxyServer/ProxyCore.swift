@@ -39,6 +39,8 @@ final class ProxyCore {
     var allSessionsEnded: EventLoopPromise<Void>?
     /// The result of ``stop(grace:)`` once it has been called.
     var stopResult: EventLoopFuture<Bool>?
+    /// The end of the grace period of ``stop(grace:)``.
+    var drainDeadline = NIODeadline.distantFuture
 
     /// Times of the last warnings, which are limited to one per second and kind.
     var lastDialWarning: NIODeadline?

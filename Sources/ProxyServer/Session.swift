@@ -47,8 +47,9 @@ final class Session {
     /// Directions whose sender must not be read when its channel becomes active.
     private var startsPaused = PerDirection(up: false, down: false)
     private var hasUnflushedWrites = false
-    private var readingIsStopped = false
-    private var isClosed = false
+    private(set) var isClosed = false
+    /// The time at which a byte was last read or written.
+    private var lastActivity = NIODeadline.now()
     /// The client's channel, to close it before it is active.
     private let clientChannel: (any Channel)?
     /// The connection's identity on the fast path.
@@ -97,6 +98,7 @@ final class Session {
 
     /// Opens the flow of a connection from the fast path.
     func resume() {
+        if let detached { lastActivity = detached.status.lastActive }
         flow = driver.open(self)
         if dialIsFinished { receive(.connected) }
         driver.start()
@@ -218,7 +220,9 @@ final class Session {
     /// Passes an event of one of the sockets to the link.
     func receive(_ event: SocketEvent) {
         switch event {
-        case .bytes(let buffer, from: let side): bytesRead[side.sendDirection] += buffer.readableBytes
+        case .bytes(let buffer, from: let side):
+            bytesRead[side.sendDirection] += buffer.readableBytes
+            lastActivity = .now()
         case .inputClosed(let side) where endReason == nil:
             endReason = side == .client ? .clientClosed : .serverClosed
         case .gone(let side) where endReason == nil && !wasReset:
@@ -252,8 +256,11 @@ final class Session {
 
     /// Executes an action. Returns whether the session must be flushed because of it.
     func execute(_ action: SocketAction) -> Bool {
+        // The sockets are being closed; what the link does because of that must not change how.
+        if isClosed { guard case .ended = action else { return false } }
         switch action {
         case .write(let buffer, to: let side):
+            lastActivity = .now()
             handlers[side.sendDirection]?.write(buffer)
             defer { hasUnflushedWrites = true }
             return !hasUnflushedWrites
@@ -296,7 +303,7 @@ final class Session {
     }
 
     private func resumeReading(_ side: Side) {
-        if !readingIsStopped { handlers[side.sendDirection]?.resumeReading() }
+        handlers[side.sendDirection]?.resumeReading()
     }
 
     private func detachedSocket(_ side: Side) -> OwnedSocket? {
@@ -310,28 +317,34 @@ final class Session {
         handlers.down?.flush()
     }
 
-    /// Stops reading both sockets permanently. Later actions to resume reading have no effect.
-    func stopReading() {
-        readingIsStopped = true
-        handlers.up?.pauseReading()
-        handlers.down?.pauseReading()
-    }
-
     /// Bytes written to the session's channels and not yet sent to the kernel.
-    var bytesUnsent: Int { (handlers.up?.bytesUnsent ?? 0) + (handlers.down?.bytesUnsent ?? 0) }
+    private var bytesUnsent: Int { (handlers.up?.bytesUnsent ?? 0) + (handlers.down?.bytesUnsent ?? 0) }
+
+    /// The time without a byte after which a connection counts as idle if its protocol is unknown: longer than the gaps
+    /// in a transfer that TCP's retransmissions and a distant peer cause.
+    static let idleTimeMin = TimeAmount.seconds(1)
+
+    /// Returns the traffic that the connection may still carry.
+    func remainingTraffic(at now: NIODeadline) -> RemainingTraffic {
+        if bytesUnsent > 0 || detached != nil { return .pending }
+        guard let flow else { return .none }
+        let traffic = driver.remainingTraffic(of: flow)
+        if traffic != .unknown { return traffic }
+        return now - lastActivity < Self.idleTimeMin ? .pending : .none
+    }
 
     /// Closes both sockets now.
     ///
-    /// - Parameter resettingOnLoss: Whether to send a RST instead of a FIN if bytes in flight are dropped, so that a
-    ///   truncated stream does not appear complete.
-    func close(resettingOnLoss: Bool = true) {
+    /// - Parameter abortively: Whether to send a RST instead of a FIN, so that a truncated stream does not appear
+    ///   complete.
+    func close(abortively: Bool) {
         isClosed = true
-        let resets = resettingOnLoss && (bytesUnsent > 0 || flow.map { driver.bytesHeld($0) > 0 } ?? false)
         cancelDials()
+        if abortively { for socket in [detached?.client, detached?.server] { socket?.reset() } }
         detached = nil
         if handlers.up == nil && openChannels == 0 { clientChannel?.close(promise: nil) }
         for handler in [handlers.up, handlers.down] {
-            if resets { handler?.reset() } else { handler?.close() }
+            if abortively { handler?.reset() } else { handler?.close() }
         }
         if openChannels == 0 {
             flow = nil

@@ -24,6 +24,7 @@ final class SocketHandler: ChannelDuplexHandler {
     private var outputIsClosed = false
     private var isActive = false
     private var isClosing = false
+    private var isResetting = false
     /// Whether the fast path had sent the FIN before the socket was wrapped in a channel. NIO does not know of that
     /// FIN.
     private let finWasSent: Bool
@@ -52,7 +53,7 @@ final class SocketHandler: ChannelDuplexHandler {
         // A channel whose registration fails gets neither channelActive nor channelInactive.
         if side == .client, !isActive, let session {
             self.session = nil
-            session.close(resettingOnLoss: false)
+            session.close(abortively: false)
         }
     }
 
@@ -195,6 +196,7 @@ final class SocketHandler: ChannelDuplexHandler {
     func resetAfterWrites() {
         guard let context else { return }
         isPaused = true
+        isResetting = true
         context.flush()
         resetOnceAcknowledged(until: .now() + Self.resetDelayMax, checkingAfter: Self.acknowledgmentCheckInterval)
     }
@@ -221,8 +223,10 @@ final class SocketHandler: ChannelDuplexHandler {
         return count.flatMap { $0 } ?? 0
     }
 
-    /// Closes both directions (FIN).
-    func close() { context?.close(promise: nil) }
+    /// Closes both directions: with a FIN, or with the RST that is due.
+    func close() {
+        if isResetting { reset() } else { context?.close(promise: nil) }
+    }
 
     /// Detaches the socket from its session and closes it.
     func discard() {

@@ -45,6 +45,7 @@
             }
             if events & CRELAY_EPOLLERR != 0 { connection.sockets[direction].hasError = true }
             connection.lastActiveRound = round
+            connection.lastActive = .now()
             if connection.isDialling {
                 if kind == .client {
                     // The client reset the connection; the server gets a RST instead of a connection without a client.

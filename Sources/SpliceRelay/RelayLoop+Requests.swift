@@ -58,10 +58,11 @@
             freeze(token)
             let port = openPort(token)
             var detachment = RelayDetachment()
+            let now = NIODeadline.now()
             var count = 0
             while count < connectionsMax, let connection = nextToDetach(port) {
                 count += 1
-                if mode == .drain && connection.holdsBytes {
+                if case .drain(let idleTimeMin) = mode, !connection.isIdle(for: idleTimeMin, at: now) {
                     if let detached = detach(connection) { detachment.connections.append(detached) }
                 } else {
                     close(connection)

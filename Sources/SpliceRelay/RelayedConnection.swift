@@ -69,6 +69,8 @@
         var connectDeadline: NIODeadline { startedAt + port.configuration.connectTimeout }
         /// The relay's round of the last event.
         var lastActiveRound: UInt64 = 0
+        /// The time of the last event.
+        var lastActive: NIODeadline
         /// The deadline of the abort, once one peer is gone.
         var abortDeadline: NIODeadline?
         /// Whether a timer is pending that checks if the connection can be aborted.
@@ -83,6 +85,7 @@
             number = accepted.number
             seed = accepted.seed
             startedAt = accepted.startedAt
+            lastActive = accepted.startedAt
             proxiesPassed = accepted.proxiesPassed
             let client = accepted.client.take()
             precondition(client >= 0, "an accepted connection was given to two relays")
@@ -92,8 +95,12 @@
         /// Whether a peer is gone.
         var hasPeerGone: Bool { sockets.up.isPeerGone || sockets.down.isPeerGone }
 
-        /// Whether bytes were read and not written.
-        var holdsBytes: Bool { streams.up.bytesHeld > 0 || streams.down.bytesHeld > 0 }
+        /// Returns whether no byte has passed for a time, and nothing is outstanding: no bytes are held or unread, and
+        /// not just one of the peers has sent its FIN.
+        func isIdle(for time: TimeAmount, at now: NIODeadline) -> Bool {
+            now - lastActive >= time && streams.up.isAtEnd == streams.down.isAtEnd
+                && Direction.allCases.allSatisfy { streams[$0].bytesHeld == 0 && !sockets[$0].isReadable }
+        }
 
         /// Returns whether a peer has not acknowledged all bytes written to its socket.
         func hasUnacknowledgedBytes(to side: Side) -> Bool {
@@ -104,7 +111,7 @@
         var status: RelayedConnectionStatus {
             RelayedConnectionStatus(
                 token: token, number: number, client: try? SystemSocket.remoteAddress(of: sockets.up.descriptor),
-                startedAt: startedAt,
+                startedAt: startedAt, lastActive: lastActive,
                 bytesRead: PerDirection(up: streams.up.bytesRead, down: streams.down.bytesRead),
                 bytesHeld: PerDirection(up: streams.up.bytesHeld, down: streams.down.bytesHeld))
         }

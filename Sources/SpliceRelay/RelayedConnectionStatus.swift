@@ -8,6 +8,7 @@ package struct RelayedConnectionStatus: Sendable {
     /// The client's address; `nil` if the socket has none any more.
     package let client: SocketAddress?
     package let startedAt: NIODeadline
+    package let lastActive: NIODeadline
     /// Payload bytes read, by direction.
     package let bytesRead: PerDirection<Int>
     /// Payload bytes read and not written, by direction.

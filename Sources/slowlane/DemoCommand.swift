@@ -57,12 +57,20 @@ struct DemoCommand: AsyncParsableCommand {
             dashboard = try await ForegroundDashboard.start(
                 port: port, portOption: "--port", seed: 1, Dashboard(mode: .off), pages: pages(demo))
         } catch {
-            console.error("\(error)")
+            console.error(bindFailure("\(error)"))
             throw ExitStatus.unavailable
         }
         console.print("\(dashboard.url): open it in a browser; Ctrl-C ends")
         _ = await events.next()
         await dashboard.stop()
+    }
+
+    /// Returns the message for a port that cannot be bound. The usual cause is another demonstration.
+    private func bindFailure(_ error: String) -> String {
+        guard error.contains("(EADDRINUSE)") else { return error }
+        return
+            "cannot bind 127.0.0.1:\(port): address already in use (EADDRINUSE); if another 'slowlane demo' runs, open "
+            + "http://127.0.0.1:\(port)/ or stop it; otherwise choose another port with --port, such as --port 0"
     }
 
     private func pages(_ demo: Demo) -> AdditionalPages {

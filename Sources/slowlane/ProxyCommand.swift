@@ -64,7 +64,7 @@ struct ProxyCommand: AsyncParsableCommand {
               reset               abort all connections (RST)
               clear               remove all conditions
               status              print conditions, connections and byte counts
-              quit                stop when data in flight has arrived, at the
+              quit                stop when open transfers are complete, at the
                                   latest after --grace seconds
               help                list the commands
 
@@ -75,7 +75,7 @@ struct ProxyCommand: AsyncParsableCommand {
             each handshake).
 
             SIGINT and SIGTERM stop the proxy like 'quit'; a second one stops it
-            immediately. --until-eof and --exit-with-parent add reasons to stop.
+            immediately. Transfers that are not complete end with a RST. --until-eof and --exit-with-parent add reasons to stop.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid file; 69 cannot bind
             the port, resolve the upstream, or write --pcapng or the output; 130 stopped
@@ -119,7 +119,7 @@ struct ProxyCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Time limit for connecting to the upstream, in seconds.", valueName: "seconds"))
     var connectTimeout = 10.0
 
-    @Option(help: ArgumentHelp("Longest wait for data in flight after a stop, in seconds.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Longest wait for open transfers after a stop, in seconds.", valueName: "seconds"))
     var grace = 5.0
 
     @Option(

@@ -15,6 +15,10 @@ struct ServerCommand: AsyncParsableCommand {
               slowlane server --config toxiproxy.json --seed 7
               slowlane server --host 0.0.0.0 --token "$TOKEN" --allow-host ci-host
 
+            A proxy of the file has optional toxics, faults (rules as for 'slowlane proxy --fault'), a link and a seed:
+              [{"name": "api", "listen": "127.0.0.1:9000", "upstream": "127.0.0.1:8000",
+                "faults": ["POST * nth 3 committed mute"], "link": {"profile": "edge"}}]
+
             Then, in another terminal:
               slowlane create redis --upstream 127.0.0.1:6379
               slowlane toxic add -t latency -a latency=1000 redis
@@ -31,7 +35,8 @@ struct ServerCommand: AsyncParsableCommand {
               LOG_LEVEL=error                 print errors only (default: info)
               SLOWLANE_DASHBOARD_FILES=DIR    read the files of the dashboard from a folder
 
-            SIGINT and SIGTERM stop the server and close all connections.
+            SIGINT and SIGTERM stop the server and close all connections; with --exit-with-parent also the end of the \
+            parent process.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid configuration; 69 cannot bind the port.
             """)
@@ -110,6 +115,9 @@ struct ServerCommand: AsyncParsableCommand {
             "The dashboard at '/': on, view (browsers change nothing) or off.", valueName: "mode"))
     var dashboard = "on"
 
+    @Flag(help: "Stop when the parent process has ended.")
+    var exitWithParent = false
+
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
@@ -151,6 +159,7 @@ struct ServerCommand: AsyncParsableCommand {
         server.allowedHosts = allowHost + named
         server.logLevel = environment["LOG_LEVEL"] ?? ""
         server.isQuiet = quiet
+        server.stopsWithParent = exitWithParent
         do throws(ForegroundServer.StartError) {
             try await server.run(console)
         } catch {

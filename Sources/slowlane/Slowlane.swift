@@ -35,7 +35,9 @@ enum Main {
     /// Runs a command of Slowlane and returns its exit status. ArgumentParser's own entry point does not notice output
     /// that cannot be written.
     private static func run(_ arguments: [String]) async -> Int32 {
-        if let message = UnknownCommand.message(for: arguments, of: Slowlane.self) {
+        if let message = UnknownCommand.message(for: arguments, of: Slowlane.self)
+            ?? RepeatedOption.message(for: arguments, of: Slowlane.self)
+        {
             Console().print(message, to: .progress)
             return ExitStatus.usage.rawValue
         }

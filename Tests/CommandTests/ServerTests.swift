@@ -131,6 +131,53 @@ import Testing
         #expect(broken.status == 65 && broken.errors.contains("proxies.json"))
     }
 
+    @Test func aConfigurationIsLoadedWithItsFaults() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.url.appending(path: "proxies.json")
+        func write(_ faults: String) throws {
+            let text = #"[{"name":"a","listen":"127.0.0.1:0","upstream":"127.0.0.1:1","faults":\#(faults)}]"#
+            try Data(text.utf8).write(to: file)
+        }
+        try write(#"["GET times 2 queued reply 503 body busy", {"name": "late", "rule": "PUT committed hold 1s"}]"#)
+        let status = try await withServer(["--config", file.path()]) { url, server in
+            let list = try await Command.run("list", "--host", url)
+            let port = try #require(list.output.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) })
+            let reply = try await blocking { try HTTPPeer(port: port).ask("GET", "/") }
+            #expect(reply.status == 503 && reply.body == "busy")
+            #expect(!server.errors.text.contains("unknown field"), "\(server.errors.text)")
+        }
+        #expect(status == 0)
+        for (faults, problem) in [
+            (
+                #"["GET queued mute", "GET comitted cut"]"#,
+                "fault 2 of proxy 'a': rule: column 5: unknown word 'comitted'"
+            ),
+            (#"[7]"#, "fault 1 of proxy 'a': a fault is a rule on one line"),
+            (#""GET queued mute""#, "faults is not an array"),
+            (#"[{"name": "x"}]"#, "fault 1 of proxy 'a': missing required field: rule"),
+        ] {
+            try write(faults)
+            let broken = try await Command.run("server", "--port", "0", "--config", file.path())
+            #expect(broken.status == 65 && broken.errors.contains(problem), "\(broken.errors)")
+            #expect(broken.errors.hasPrefix("error: --config \(file.path()): "))
+        }
+        try write("[\(Array(repeating: #""GET queued mute""#, count: 3).joined(separator: ","))]")
+        let many = try await Command.run("server", "--port", "0", "--max-faults", "2", "--config", file.path())
+        #expect(many.status == 65 && many.errors.contains("a proxy has at most 2 faults (--max-faults)"))
+    }
+
+    @Test func theEndOfTheParentStopsTheServer() async throws {
+        // The shell starts the server in the background and ends when its input ends.
+        let shell = try Command(
+            [
+                "-c", #""$0" server --port 0 --exit-with-parent </dev/null & read line"#, Command.binary.path(),
+            ], binary: URL(filePath: "/bin/sh"))
+        _ = try await shell.output.line(with: "listening on ")
+        shell.type("end\n", andClose: true)
+        _ = await shell.end()
+        #expect(shell.errors.text.hasSuffix("stopped\n"), "\(shell.errors.text)")
+    }
+
     /// The limit is loose because this machine may be busy; the script measures call times on a quiet one.
     @Test func callsDoNotWaitForConnections() async throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent()

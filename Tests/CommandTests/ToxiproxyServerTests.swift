@@ -79,6 +79,39 @@ import Testing
         await end(server)
     }
 
+    /// The lines and fields of Toxiproxy 2.12.
+    @Test func itLogsTheProxiesOfItsConfigurationAsTheOriginalDoes() async throws {
+        let file = folder.url.appending(path: "proxies.json")
+        let proxies =
+            #"{"name":"b","listen":"127.0.0.1:0","upstream":"127.0.0.1:2"},{"name":"c","upstream":"127.0.0.1:3","enabled":false}"#
+        try Data(#"[{"name":"a","listen":"127.0.0.1:0","upstream":"127.0.0.1:1"},\#(proxies)]"#.utf8).write(to: file)
+        let server = try start("toxiproxy-server", ["-port=0", "-config", file.path()])
+        _ = try await line("Starting Toxiproxy HTTP server", server)
+        let lines = server.output.text.split(separator: "\n").compactMap { JSONText.parse(Array($0.utf8))?.object }
+        let messages = lines.compactMap { $0["message"]?.text }
+        #expect(
+            messages == [
+                "Starting Toxiproxy", "Started proxy", "Started proxy", "Populated proxies from file",
+                "Starting Toxiproxy HTTP server",
+            ])
+        for (index, name) in [(1, "a"), (2, "b")] {
+            #expect(lines[index]["level"] == .text("info") && lines[index]["name"] == .text(name))
+            #expect(lines[index]["upstream"] == .text("127.0.0.1:\(index)"))
+            #expect(lines[index]["listen"]?.text?.hasPrefix("127.0.0.1:") == true)
+        }
+        #expect(lines[3]["proxies"] == .integer(3) && lines[3]["level"] == .text("info"))
+        await end(server)
+        try Data("[{".utf8).write(to: file)
+        let broken = try start("toxiproxy-server", ["-port=0", "-config", file.path()])
+        let failure = try await line("Failed to populate proxies from file", broken)
+        #expect(failure["level"] == .text("error") && failure["error"]?.text?.isEmpty == false)
+        await end(broken)
+        let missing = try start("toxiproxy-server", ["-port=0", "-config", "/none.json"])
+        let unread = try await line("Error reading config file", missing)
+        #expect(unread["level"] == .text("error") && unread["config"] == .text("/none.json"))
+        await end(missing)
+    }
+
     @Test func atLogLevelErrorNothingIsPrinted() async throws {
         let port = try TestSocket.unusedPort()
         for (name, arguments) in [("toxiproxy-server", [String]()), ("slowlane", ["server"])] {

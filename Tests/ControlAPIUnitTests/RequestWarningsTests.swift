@@ -72,7 +72,7 @@ import Testing
         let log = LogRecord()
         let call = APICall(logger: log.logger)
         let json = #"[{"name":"a","upstream":"x:1","enabled":false,"toxic":[]}]"#
-        #expect(await call.api.load(Array(json.utf8)).names == ["a"])
+        #expect(await call.api.load(Array(json.utf8)).proxies.map(\.name) == ["a"])
         #expect(
             log.text
                 == "warning: configuration: proxy 'a': unknown field 'toxic' of the proxy; did you mean 'toxics'?")

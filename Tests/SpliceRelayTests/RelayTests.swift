@@ -176,7 +176,7 @@
             server.shrinkReceiveBuffer()
             let sending = Task { try? await blocking { try client.send([UInt8](repeating: 5, count: 30_000_000)) } }
             try await waitUntilPaused(port)
-            let detachment = await port.run { $0.close($1, .drain, connectionsMax: 10) }
+            let detachment = await port.run { $0.close($1, .drain(idleTimeMin: .zero), connectionsMax: 10) }
             #expect(detachment.connections.map(\.status.number) == [1] && detachment.finalTraffic != nil)
             try await blocking { () throws -> Void in
                 #expect(try idle.client.receiveToEnd().isEmpty && idle.server.receiveToEnd().isEmpty)
