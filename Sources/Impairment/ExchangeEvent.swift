@@ -11,7 +11,8 @@ public struct ExchangeID: Hashable, Comparable, Sendable {
 /// An event of an exchange.
 ///
 /// The events of an exchange, in order: `requestStarted`, `requested`, `requestRead`, `requestDelivered`,
-/// `responseStarted`, `responseSampled`, `committed`, `responseDelivered` or `interrupted`. If the response begins before the end of its
+/// `responseStarted`, `responseSampled`, `committed`, `responseDelivered` or `interrupted`. If the response begins before
+/// the end of its
 /// request, its events precede `requestRead`.
 public enum ExchangeEvent: Sendable {
     /// The head of the request has been read from the client's socket. With a rule for the points `queued` or
@@ -61,7 +62,8 @@ extension ExchangeEvent {
         switch self {
         case .requestStarted(let id, _), .requested(let id, _, _, _), .requestRead(let id, _),
             .requestDelivered(let id),
-            .responseStarted(let id, _), .responseSampled(let id, _), .committed(let id, _, _), .responseDelivered(let id, _),
+            .responseStarted(let id, _), .responseSampled(let id, _), .committed(let id, _, _),
+            .responseDelivered(let id, _),
             .interrupted(let id),
             .faultInjected(let id, _, _, _), .faultMissed(let id, _, _), .protocolSwitched(let id):
             id

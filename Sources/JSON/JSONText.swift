@@ -29,9 +29,6 @@ public enum JSONText {
     public static func string(_ text: String?) -> String {
         guard var text else { return "null" }
         return text.withUTF8 { bytes in
-            func isPlain(_ byte: UInt8) -> Bool {
-                byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F && byte != 0xC2 && byte != 0xE2
-            }
             var special = 0
             for byte in bytes where !isPlain(byte) { special += 1 }
             if special == 0 {
@@ -83,6 +80,11 @@ public enum JSONText {
                 return count
             }
         }
+    }
+
+    /// Returns whether ``string(_:)`` copies a byte without a look at its neighbours.
+    @inlinable public static func isPlain(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F && byte != 0xC2 && byte != 0xE2
     }
 
     /// Returns the escape sequence and the number of bytes of a line break of Unicode at the beginning of `bytes`; `nil`

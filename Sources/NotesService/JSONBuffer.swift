@@ -13,7 +13,7 @@ struct JSONBuffer {
     /// Appends a JSON string, or `null`.
     mutating func append(string: UnsafeRawBufferPointer?) {
         guard let string else { return append("null") }
-        if string.allSatisfy(JSONBuffer.isPlain) {
+        if string.allSatisfy(JSONText.isPlain) {
             bytes.append(0x22)
             bytes.append(contentsOf: string)
             bytes.append(0x22)
@@ -24,7 +24,7 @@ struct JSONBuffer {
 
     /// Appends a revision as a JSON string. A suffix made by a client may need escapes.
     mutating func append(revision number: Int, _ suffix: UnsafeRawBufferPointer?) {
-        guard let suffix, suffix.allSatisfy(JSONBuffer.isPlain) else {
+        guard let suffix, suffix.allSatisfy(JSONText.isPlain) else {
             let suffix = suffix.map { String(decoding: $0, as: UTF8.self) } ?? ""
             return append(JSONText.string(Revision(number: number, suffix: suffix).description))
         }
@@ -34,7 +34,4 @@ struct JSONBuffer {
         bytes.append(contentsOf: suffix)
         bytes.append(0x22)
     }
-
-    /// Returns whether ``JSONText/string(_:)`` writes a byte unescaped.
-    private static func isPlain(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F }
 }

@@ -116,7 +116,9 @@ extension ExpectationEvaluator {
 
     /// Returns the requests that were executed again. Without a window those of the heal phase too: they have an effect.
     mutating func repeated(_ traffic: Expectation.Traffic, from: Bound, to: Bound?) -> [History.Exchange] {
-        matching(traffic, from: from, to: traffic.between == nil ? nil : to).filter { effects.duplicates.contains($0.id) }
+        matching(traffic, from: from, to: traffic.between == nil ? nil : to).filter {
+            effects.duplicates.contains($0.id)
+        }
     }
 
     private static let noRequest = "there is no matching request"

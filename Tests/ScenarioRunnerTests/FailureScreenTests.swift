@@ -64,7 +64,7 @@ import Testing
     @Test func eventsOfOtherNotesAndDevicesAreLeftOut() throws {
         let text = Fixture.short
             .replacingOccurrences("n1: { title: Milk, text: two }", "n1: { text: two }, n2: { text: two }")
-            .replacingOccurrences("A: { user: ada } }", "A: { user: ada }, B: { user: bo } }")
+            .replacingOccurrences("A: { user: ada } }", "A: { user: ada }, B: { user: ada } }")
             .replacingOccurrences("A: { 0s: wifi }", "A: { 0s: wifi }, B: { 0s: edge, 150ms: 3g }")
             .replacingOccurrences("mark: edited }", "}, { at: 100ms, A: { edit: n2, text: x } }")
         let screen = try Self.screen(text + "expect: { finally: { server: { n1: { revision: 9 } } } }")

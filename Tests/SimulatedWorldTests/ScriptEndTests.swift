@@ -38,7 +38,7 @@ import Testing
             Self.edit(
                 """
                 network: { A: { 0s: wifi } }
-                expect: { traffic: [{ request: PUT n1, from: A, answers: [none, 200], same: [body] }] }
+                expect: { traffic: [{ request: PUT n1, from: A, seen: proxy, answers: [none, 200], same: [body] }] }
                 """))
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
         #expect(result.healAt > .seconds(10))
@@ -58,7 +58,7 @@ import Testing
                     + Self.edit(
                         """
                         network: { A: { 0s: wifi, 2s: { link: 100-loss, signalled: false } } }
-                        expect: { traffic: [{ request: PUT n1, from: A, answers: [none, 200]\(window) }] }
+                        expect: { traffic: [{ request: PUT n1, from: A, seen: proxy, answers: [none, 200]\(window) }] }
                         """))
         }
         let script = try traffic("")

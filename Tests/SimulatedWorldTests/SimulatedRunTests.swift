@@ -43,7 +43,7 @@ extension Scenario: CustomTestStringConvertible {
                 then: { reply: { status: \(status), headers: { Slowlane-Notes: "1", Content-Type: application/json }, body: "{}" } }
             steps: [{ at: 1s, B: { create: n1, text: a } }]
             expect:
-              traffic: [{ request: POST n1, seen: proxy, answers: [\(status), 201] }]
+              traffic: [{ request: POST n1, seen: proxy, between: [0s, finally], answers: [\(status), 201] }]
               finally: { agree: [A, B, server] }
             """)
         let result = try SimulatedRun.run(scenario)

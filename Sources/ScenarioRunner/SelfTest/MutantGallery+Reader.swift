@@ -52,7 +52,7 @@ extension MutantGallery {
                 "pages: the error of a page is permanent",
                 by: (
                     "reader-cold-start-offline",
-                    "always: N screen list, control retry, error no-connection since 0.5 s until retried"
+                    "always: N screen list, control retry, error no-connection since 0.1 s until retried"
                 ), in: ["reader-cold-start-offline", "reader-page-load (signalled)"])
         case .pageRetriedByItself:
             detected(
