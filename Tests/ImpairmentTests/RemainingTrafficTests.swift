@@ -60,8 +60,13 @@ import Testing
         }
     }
 
-    @Test func aHalfClosedConnectionIsPending() {
+    /// A client that has sent its FIN awaits a response; one that has the server's FIN closes its socket when it likes.
+    @Test func aConnectionIsPendingAfterTheClientsFINOnly() {
         for tracked in [true, false] {
+            var (other, otherID) = Self.sockets(tracked: tracked)
+            other.report(.inputClosed(.server), otherID)
+            other.wait(.seconds(1))
+            #expect(other.box.link.remainingTraffic(of: otherID) == (tracked ? .none : .unknown))
             var (sockets, id) = Self.sockets(tracked: tracked)
             sockets.report(.inputClosed(.client), id)
             sockets.wait(.seconds(100))
