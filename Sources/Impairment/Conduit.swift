@@ -76,7 +76,8 @@ struct Conduit {
 
     /// Whether only the client's FIN is left of a connection that is closed after such a response.
     var awaitsClientsFIN: Bool {
-        isClosedByReply && down.isFinished && !isGone(.client) && (portal != nil || tracker?.discardsFrom.up != nil)
+        isClosedByReply && down.isFinished && !down.awaitsDrain && !isGone(.client)
+            && (portal != nil || tracker?.discardsFrom.up != nil)
     }
 
     /// Whether the time for that FIN is limited.

@@ -70,25 +70,25 @@ extension ExchangeTracker {
                 exchanges[index].requestIsDropped = true
                 request?.isDropped = true
             }
+            if !reply.keepsConnection(of: exchange.recipient) { finishExchanges(with: index) }
             if fault.point != .committed { takeTurns() }
         }
     }
 
     // MARK: Replies that close the connection
 
-    /// Ends the stream to the client after the reply of an exchange. The server still receives the rest of the request;
-    /// the client's later bytes are read and discarded until its FIN, because closing its socket would send a RST, which
-    /// may destroy the reply (RFC 9112, 9.6).
-    mutating func closeConnection(after index: Int) {
+    /// Makes an exchange the last one, because its reply closes the connection. The server still receives the rest of the
+    /// request; the client's later bytes are read and discarded until its FIN, because closing its socket would send a
+    /// RST, which may destroy the reply (RFC 9112, 9.6). Responses to requests that have entered the link are discarded.
+    private mutating func finishExchanges(with index: Int) {
         let exchange = exchanges[index]
-        closedAfter = exchange.id
+        lastExchange = exchange.id
         for later in exchanges.indices.dropFirst(index + 1) {
             miss(later)
             exchanges[later].isReplied = true
             if exchanges[later].turn != nil { turnCount -= 1 }
             exchanges[later].turn = nil
         }
-        actions.append(.end(.down, .finished))
         if request?.id == exchange.id { return }
         if let end = exchange.requestEnd { pass(.up, to: end - entered.up + consumed.up) }
         stopReadingRequests()
@@ -278,7 +278,7 @@ extension ExchangeTracker {
 
     /// Whether nothing of the connection depends on the tracker, now or later.
     var isObsolete: Bool {
-        !isTracking && exchanges.isEmpty && hold == nil && !isEnded && !hasClosed && discardsFrom.up == nil
+        !isTracking && exchanges.isEmpty && hold == nil && !isEnded && lastExchange == nil && discardsFrom.up == nil
             && discardsFrom.down == nil && !withholdsEnd.up && !withholdsEnd.down && bytesWaiting(.up) == 0
             && bytesWaiting(.down) == 0 && waitingEnds.up == nil && waitingEnds.down == nil
     }

@@ -88,7 +88,7 @@ extension ExchangeTracker {
         if exchanges.count > Self.exchangesMax {
             stopTracking("more than \(Self.exchangesMax) requests without a response", &registry)
         }
-        if request.id == closedAfter {
+        if request.id == lastExchange {
             if !request.isDropped { pass(.up, to: end) }
             stopReadingRequests()
         }

@@ -170,7 +170,10 @@ extension ExchangeTracker {
                 exchanges[index].status = reply.status
                 actions.append(.pass(bytes, .down))
                 entryCursor += 1
-                if !keepsAlive { closeConnection(after: index) }
+                if !keepsAlive {
+                    hasClosed = true
+                    actions.append(.end(.down, .finished))
+                }
             }
         }
     }

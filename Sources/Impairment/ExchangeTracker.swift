@@ -134,8 +134,10 @@ struct ExchangeTracker {
     var trickles = PerDirection<[Trickle]>(up: [], down: [])
     /// The offsets at the exits after which bytes are discarded.
     var discardsFrom = PerDirection<Int64?>(up: nil, down: nil)
-    /// The exchange whose reply has ended the stream to the client: the rest of its request is read, and nothing else.
-    var closedAfter: ExchangeID?
+    /// The exchange whose reply ends the stream to the client: the rest of its request is read, and nothing after it.
+    var lastExchange: ExchangeID?
+    /// Whether that reply has been sent, and the end of the stream with it.
+    var hasClosed = false
     /// Whether the sender's FIN or RST is not delivered.
     var withholdsEnd = PerDirection(up: false, down: false)
     /// Whether a fault has ended the connection. Bytes that are read are dropped.
@@ -385,9 +387,6 @@ struct ExchangeTracker {
     func exitOffset(_ offset: Int64, _ direction: Direction) -> Int64 {
         offset - consumed[direction] + entered[direction]
     }
-
-    /// Whether a reply has ended the stream to the client.
-    var hasClosed: Bool { closedAfter != nil }
 
     /// Stops tracking: all bytes pass unchanged, unless a reply has ended the stream to the client.
     mutating func stopTracking(_ reason: String, _ registry: inout ExchangeRegistry) {

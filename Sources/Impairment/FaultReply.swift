@@ -83,6 +83,9 @@ public struct FaultReply: Hashable, Sendable {
 
     private var hasBody: Bool { status != 204 && status != 304 }
 
+    /// Returns whether the connection is kept after the response to a request.
+    func keepsConnection(of recipient: Recipient) -> Bool { (try? head(for: recipient))?.keepsAlive ?? false }
+
     /// Returns the bytes of the response to a request, which are empty if it cannot be sent, and whether the connection
     /// is kept after it.
     func response(to recipient: Recipient) -> (bytes: ByteBuffer, keepsAlive: Bool) {

@@ -45,9 +45,10 @@ extension Conduit {
             && !isGone(direction.sender)
     }
 
-    /// Whether a peer has not sent or read everything, although no byte is in flight.
+    /// Whether a peer has not sent or read everything, although no byte is in flight. A client that has sent its FIN
+    /// awaits a response.
     fileprivate var awaitsTraffic: Bool {
-        tracker?.hasOpenExchange == true || up.isPaused || down.isPaused || up.inputIsClosed != down.inputIsClosed
+        tracker?.hasOpenExchange == true || up.isPaused || down.isPaused || (up.inputIsClosed && !down.inputIsClosed)
             || isGone(.client) != isGone(.server)
     }
 }

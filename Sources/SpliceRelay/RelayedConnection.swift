@@ -96,9 +96,9 @@
         var hasPeerGone: Bool { sockets.up.isPeerGone || sockets.down.isPeerGone }
 
         /// Returns whether no byte has passed for a time, and nothing is outstanding: no bytes are held or unread, and
-        /// not just one of the peers has sent its FIN.
+        /// no client that has sent its FIN awaits the server's.
         func isIdle(for time: TimeAmount, at now: NIODeadline) -> Bool {
-            now - lastActive >= time && streams.up.isAtEnd == streams.down.isAtEnd
+            now - lastActive >= time && (!streams.up.isAtEnd || streams.down.isAtEnd)
                 && Direction.allCases.allSatisfy { streams[$0].bytesHeld == 0 && !sockets[$0].isReadable }
         }
 

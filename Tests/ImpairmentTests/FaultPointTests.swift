@@ -174,7 +174,8 @@ import Testing
         point: FaultPoint
     ) throws {
         let reply = FaultReply(status: 503, fields: [.init("Retry-After", "7")], body: Array("later".utf8))
-        let expected = Array("HTTP/1.1 503 \r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nlater".utf8)
+        let expected = Array(
+            "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nlater".utf8)
         Self.run(point, .reply(reply)) { scene, written, stage, comment in
             // Only at `queued` the server does not receive the request.
             let up = point == .queued ? Array(scene.up.prefix(written.up)) : scene.up

@@ -1,5 +1,6 @@
 import Determinism
 import LinkModel
+import TCPModel
 import TestSupport
 import Testing
 
@@ -15,8 +16,10 @@ import Testing
     private static func sockets(
         _ conditions: Conditions = slow, tracked: Bool = true, _ rules: [FaultRule] = []
     ) -> (VirtualSockets, FlowID) {
-        var sockets = VirtualSockets(conditions, exchangeTracking: tracked ? ExchangeTracking(rules: rules) : nil)
-        let id = sockets.open()
+        var sockets = VirtualSockets(conditions, exchangeTracking: ExchangeTracking(rules: rules))
+        let id =
+            tracked
+            ? sockets.open() : sockets.openEstablished(ConnectionSeed(number: 0, seed: 1), openedAt: .start)
         sockets.wait(.seconds(1))
         return (sockets, id)
     }
@@ -60,8 +63,13 @@ import Testing
         }
     }
 
-    @Test func aHalfClosedConnectionIsPending() {
+    /// A client that has sent its FIN awaits a response; one that has the server's FIN closes its socket when it likes.
+    @Test func aConnectionIsPendingAfterTheClientsFINOnly() {
         for tracked in [true, false] {
+            var (other, otherID) = Self.sockets(tracked: tracked)
+            other.report(.inputClosed(.server), otherID)
+            other.wait(.seconds(1))
+            #expect(other.box.link.remainingTraffic(of: otherID) == (tracked ? .none : .unknown))
             var (sockets, id) = Self.sockets(tracked: tracked)
             sockets.report(.inputClosed(.client), id)
             sockets.wait(.seconds(100))

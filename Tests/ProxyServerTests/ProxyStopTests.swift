@@ -42,7 +42,10 @@ import Testing
     @Test(arguments: Path.allCases) func bytesSentDuringTheGracePeriodArriveBeforeTheFIN(_ path: Path) async throws {
         try await withConnection(path) { proxy, sender, receiver in
             try await blocking { try sender.send(Self.bytes.prefix(4096)) }
-            async let received = blocking { try receiver.receiveToEnd() }
+            async let received = blocking {
+                defer { receiver.finish() }
+                return try receiver.receiveToEnd()
+            }
             async let stopped = proxy.stop(grace: .seconds(60))
             try await Task.sleep(for: .milliseconds(path == .slow ? 2500 : 300))
             try await blocking {

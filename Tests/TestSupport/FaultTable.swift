@@ -37,7 +37,7 @@ public struct FaultTable {
     public static let responseHead = Array("HTTP/1.1 200 OK\r\nContent-Length: 60\r\n\r\n".utf8)
     public static let requestBody = (0..<40).map { UInt8(97 + $0 % 26) }
     public static let responseBody = (0..<60).map { UInt8(65 + $0 % 26) }
-    public static let replyBytes = Array("HTTP/1.1 503 \r\nContent-Length: 5\r\n\r\nlater".utf8)
+    public static let replyBytes = Array("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nlater".utf8)
 
     public static var request: [UInt8] { requestHead + requestBody }
     public static var response: [UInt8] { responseHead + responseBody }
