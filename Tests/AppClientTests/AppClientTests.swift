@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// The live driver of an app, without a network.
-@Suite(.timeLimit(.minutes(1))) struct AppClientTests {
+@Suite(.timeLimit(.minutes(10))) struct AppClientTests {
     /// The commits and views of a client.
     private final class Log: Sendable {
         private let activities = Mutex<[AppClient.Activity]>([])

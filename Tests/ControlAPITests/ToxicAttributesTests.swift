@@ -4,8 +4,9 @@ import Testing
 
 @Suite struct ToxicAttributesTests {
     @Test func numbersAndTextsAreParsed() throws {
-        let members = try ToxicAttributes.parse(["latency=5", "Jitter=x"], ofType: "latency")
-        #expect(members["latency"] == .integer(5) && members["Jitter"] == .text("x"))
+        let members = try ToxicAttributes.parse(["latency=5", "Jitter=7"], ofType: "latency")
+        #expect(members["latency"] == .integer(5) && members["Jitter"] == .integer(7))
+        #expect(try ToxicAttributes.parse(["mode=x"], ofType: "http_delay")["mode"] == .text("x"))
         #expect(try ToxicAttributes.parse(["loss_rate=0.5"], ofType: "packet_loss")["loss_rate"] == .number(0.5))
     }
 

@@ -14,13 +14,19 @@ enum Parity {
 
     struct Request {
         let time: Nanoseconds
-        var text: String
+        /// The method, the note and the statuses.
+        var exchange: String
+        /// The faults. Live, a response is recorded at the end of the link, before a fault of the same instant; in virtual
+        /// time when the client has read it.
+        var faults = ""
         /// The bytes of the body of a request for a note.
         var sent = ""
         /// The bytes of the body, and the revision, of the response; the body of a probe has the uptime.
         var received = ""
         /// Whether a fault has cut the response short.
         var isCut = false
+
+        var text: String { exchange + faults }
 
         var content: String { isCut ? sent : sent + received }
     }
@@ -35,24 +41,25 @@ enum Parity {
             case .phase(.heal): isHealed = true
             case .request(let id, let actor, let method, let row, _, _, _) where !isHealed:
                 places[id] = (actor, found[actor, default: []].count)
-                found[actor, default: []].append(Request(time: entry.time, text: "\(method) \(row ?? "index")"))
+                found[actor, default: []].append(Request(time: entry.time, exchange: "\(method) \(row ?? "index")"))
             case .named(let id, let row):
                 guard let place = places[id] else { continue }
-                found[place.actor]?[place.index].text += " (\(row))"
+                found[place.actor]?[place.index].exchange += " (\(row))"
             case .requestSent(let id, let bytes):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].sent += " \(bytes) B up"
             case .serverResponded(let id, _, let bytes, let revision):
-                guard let place = places[id], found[place.actor]?[place.index].text.contains(" index") == false else {
+                guard let place = places[id], found[place.actor]?[place.index].exchange.contains(" index") == false
+                else {
                     continue
                 }
                 found[place.actor]?[place.index].received += " \(bytes) B down, revision \(revision ?? 0)"
             case .responseReceived(let id, let status):
                 guard let place = places[id] else { continue }
-                found[place.actor]?[place.index].text += " \(status)"
+                found[place.actor]?[place.index].exchange += " \(status)"
             case .fault(_, let id, let point):
                 guard let place = places[id] else { continue }
-                found[place.actor]?[place.index].text += " lost"
+                found[place.actor]?[place.index].faults += " lost"
                 if point == .answerStarted || point == .partlyAnswered {
                     found[place.actor]?[place.index].isCut = true
                 }

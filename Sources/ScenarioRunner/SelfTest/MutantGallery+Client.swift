@@ -144,7 +144,7 @@ extension MutantGallery {
                 origin: "Expensify's queue: a write is dropped after a number of retries",
                 by: .expectation(
                     scenario: "edit-waits-for-create",
-                    "traffic: POST n1 from A at the proxy, answers 503 503 503 503 201"),
+                    "traffic: POST n1 from A at the proxy, answers 503 503 503 503 201, same body and idempotency-key"),
                 in: ["edit-waits-for-create", "retry-after"])
         case .missingNoteDropsEdit:
             return Entry(
