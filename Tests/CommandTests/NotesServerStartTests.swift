@@ -6,7 +6,8 @@ extension CommandTests {
     /// The options of the notes server and those it refuses before it listens.
     @Suite(.serialized) struct NotesServerStartTests {
         private static func refuse(_ status: Int32, _ parts: [String], _ arguments: String...) async throws {
-            let command = try Command(["notes-server", "--listen", "127.0.0.1:0"] + arguments)
+            let listen = arguments.contains("--listen") ? [] : ["--listen", "127.0.0.1:0"]
+            let command = try Command(["notes-server"] + listen + arguments)
             #expect(await command.end() == status, "\(arguments)")
             for part in parts { #expect(command.errors.text.contains(part), "\(arguments): \(command.errors.text)") }
             #expect(!command.errors.text.contains("secret"), "a password is printed")

@@ -124,9 +124,10 @@ import Testing
 
     @Test func aConfigurationIsLoadedWithItsFaults() async throws {
         let folder = try TemporaryFolder()
+        let (listener, upstream) = try TestSocket.listen()
         let file = folder.url.appending(path: "proxies.json")
         func write(_ faults: String) throws {
-            let text = #"[{"name":"a","listen":"127.0.0.1:0","upstream":"127.0.0.1:1","faults":\#(faults)}]"#
+            let text = #"[{"name":"a","listen":"127.0.0.1:0","upstream":"127.0.0.1:\#(upstream)","faults":\#(faults)}]"#
             try Data(text.utf8).write(to: file)
         }
         try write(#"["GET times 2 queued reply 503 body busy", {"name": "late", "rule": "PUT committed hold 1s"}]"#)
@@ -154,6 +155,7 @@ import Testing
         }
         try write("[\(Array(repeating: #""GET queued mute""#, count: 3).joined(separator: ","))]")
         let many = try await Command.run("server", "--port", "0", "--max-faults", "2", "--config", file.path())
+        withExtendedLifetime(listener) {}
         #expect(many.status == 65 && many.errors.contains("a proxy has at most 2 faults (--max-faults)"))
     }
 
