@@ -81,6 +81,10 @@ public struct ProxyConfiguration: Sendable {
     /// The way in which a client is disconnected if the upstream cannot be reached.
     public var unreachableUpstream = UnreachableUpstream.reset
 
+    /// The time without a byte after which a stopping proxy takes a connection for idle whose protocol is unknown: longer
+    /// than the gaps in a transfer that TCP's retransmissions and a distant peer cause.
+    var idleTimeMin = TimeAmount.seconds(1)
+
     /// Whether connections without conditions may use the fast path, on systems that have it.
     var allowsFastPath = true
 

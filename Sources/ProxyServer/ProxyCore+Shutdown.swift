@@ -12,7 +12,7 @@ extension ProxyCore {
         isStopping = true
         let promise = eventLoop.makePromise(of: Bool.self)
         stopResult = promise.futureResult
-        closeFastPath(.drain(idleTimeMin: Session.idleTimeMin)).whenSuccess { _ in
+        closeFastPath(.drain(idleTimeMin: configuration.idleTimeMin)).whenSuccess { _ in
             self.closeListener()
             self.drain(promise)
         }
@@ -24,7 +24,7 @@ extension ProxyCore {
         var haveAllArrived = haveAllArrived
         var closingsLeft = TurnBudget.connectionsMax
         for session in sessions.values where !session.isClosed {
-            let traffic = session.remainingTraffic(at: now)
+            let traffic = session.remainingTraffic(at: now, idleTimeMin: configuration.idleTimeMin)
             if traffic == .pending && now < drainDeadline { continue }
             if closingsLeft == 0 { break }
             closingsLeft -= 1

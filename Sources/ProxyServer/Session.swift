@@ -320,17 +320,18 @@ final class Session {
     /// Bytes written to the session's channels and not yet sent to the kernel.
     private var bytesUnsent: Int { (handlers.up?.bytesUnsent ?? 0) + (handlers.down?.bytesUnsent ?? 0) }
 
-    /// The time without a byte after which a connection counts as idle if its protocol is unknown: longer than the gaps
-    /// in a transfer that TCP's retransmissions and a distant peer cause.
-    static let idleTimeMin = TimeAmount.seconds(1)
-
     /// Returns the traffic that the connection may still carry.
-    func remainingTraffic(at now: NIODeadline) -> RemainingTraffic {
+    ///
+    /// - Parameter idleTimeMin: The time without a byte after which a connection counts as idle if its protocol is unknown.
+    func remainingTraffic(at now: NIODeadline, idleTimeMin: TimeAmount) -> RemainingTraffic {
         if bytesUnsent > 0 || detached != nil { return .pending }
         guard let flow else { return .none }
         let traffic = driver.remainingTraffic(of: flow)
-        if traffic != .unknown { return traffic }
-        return now - lastActivity < Self.idleTimeMin ? .pending : .none
+        guard traffic == .none || traffic == .unknown else { return traffic }
+        if handlers.up?.hasUnreadBytes == true || handlers.down?.hasUnreadBytes == true { return .pending }
+        // The server may have sent bytes before the proxy learns that the dial is established.
+        let isUnknown = traffic == .unknown || !dialIsFinished
+        return isUnknown && now - lastActivity < idleTimeMin ? .pending : .none
     }
 
     /// Closes both sockets now.

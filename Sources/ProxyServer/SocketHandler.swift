@@ -216,11 +216,13 @@ final class SocketHandler: ChannelDuplexHandler {
     }
 
     /// Bytes in the kernel's send buffer that the peer has not acknowledged.
-    private var bytesUnacknowledged: Int {
-        let count = try? context?.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-            SystemSocket.unacknowledgedBytes(of: $0)
-        }
-        return count.flatMap { $0 } ?? 0
+    private var bytesUnacknowledged: Int { withDescriptor { SystemSocket.unacknowledgedBytes(of: $0) } ?? 0 }
+
+    /// Whether bytes of the peer have arrived that have not been read.
+    var hasUnreadBytes: Bool { withDescriptor { SystemSocket.hasUnreadBytes($0) } ?? false }
+
+    private func withDescriptor<Value>(_ body: (NIOBSDSocket.Handle) -> Value) -> Value? {
+        try? context?.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { body($0) }
     }
 
     /// Closes both directions: with a FIN, or with the RST that is due.

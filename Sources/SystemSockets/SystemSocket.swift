@@ -34,6 +34,12 @@ package enum SystemSocket {
         #endif
     }
 
+    /// Returns whether bytes of the peer have arrived that have not been read.
+    package static func hasUnreadBytes(_ descriptor: CInt) -> Bool {
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) > 0
+    }
+
     #if os(Linux)
         /// Returns the events pending on a socket, 0 for descriptor -1. The bits of poll(2) and epoll(7) are the same.
         package static func events(of descriptor: CInt) -> UInt32 {

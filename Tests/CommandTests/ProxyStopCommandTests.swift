@@ -40,7 +40,7 @@ extension CommandTests {
                     return try receiver.receiveToEnd()
                 }
                 command.signal(SIGTERM)
-                try await Task.sleep(for: .milliseconds(2500))
+                try await Task.sleep(for: .milliseconds(500))
                 try await blocking {
                     try sender.send(Self.bytes.dropFirst(4096))
                     sender.finish()

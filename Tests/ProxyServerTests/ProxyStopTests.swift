@@ -11,7 +11,7 @@ import Testing
 /// Stopping during transfers: all bytes and then a FIN within the grace period, otherwise a RST.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ProxyStopTests {
     /// The way of the bytes.
-    enum Path: CaseIterable { case slow, observed, fast }
+    enum Path: CaseIterable { case slow, observed, tracked, fast }
 
     /// A link on which 5000 bytes take 2.5 s.
     private static let slow: Conditions = {
@@ -22,12 +22,17 @@ import Testing
     private static let bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
     private func withConnection(
-        _ path: Path, _ conditions: Conditions? = nil,
+        _ path: Path, uploadsOnly: Bool = false, idleTimeMin: TimeAmount = .minutes(1),
         _ body: @escaping (Proxy, _ sender: TestSocket, _ receiver: TestSocket) async throws -> Void
     ) async throws {
-        for sendsToServer in [false, true] {
+        for sendsToServer in uploadsOnly ? [true] : [false, true] {
             try await withProxy(
-                conditions ?? (path == .slow ? Self.slow : .clear), allowsFastPath: path == .fast
+                path == .slow ? Self.slow : .clear, allowsFastPath: path == .fast,
+                { configuration in
+                    // A busy machine may pause a transfer for longer than the default.
+                    configuration.idleTimeMin = idleTimeMin
+                    if path == .tracked { configuration.exchangeTracking = ExchangeTracking() }
+                }
             ) { proxy, listener in
                 let (client, server) = try await blocking {
                     let client = try TestSocket.connect(port: proxy.address.port)
@@ -69,7 +74,7 @@ import Testing
 
     /// The response to a client that has half-closed its connection is outstanding.
     @Test(arguments: Path.allCases) func aHalfClosedConnectionGetsItsResponse(_ path: Path) async throws {
-        try await withConnection(path) { proxy, client, server in
+        try await withConnection(path, uploadsOnly: true) { proxy, client, server in
             try await blocking {
                 try client.send([1, 2, 3])
                 client.finish()
@@ -97,6 +102,32 @@ import Testing
         }
     }
 
+    /// The last response of a tracked connection has been delivered, and the next request is in the proxy's socket. The FIN
+    /// of an idle connection would drop it, and the response to it.
+    @Test func bytesInTheSocketsAtTheTimeOfTheStopAreRead() async throws {
+        for _ in 0..<20 {
+            try await withConnection(.tracked, uploadsOnly: true) { proxy, client, server in
+                let request = Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
+                let response = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8)
+                try await blocking {
+                    try client.send(request)
+                    _ = try server.receive(exactly: request.count)
+                    try server.send(response)
+                    _ = try client.receive(exactly: response.count)
+                    try client.send(request)
+                }
+                async let stopped = proxy.stop(grace: .seconds(60))
+                try await blocking {
+                    _ = try server.receive(exactly: request.count)
+                    try server.send(response)
+                    let received = try client.receiveToEnd()
+                    #expect(received == response)
+                }
+                #expect(await stopped)
+            }
+        }
+    }
+
     /// A stop does not wait for what an outage holds until a call ends it.
     @Test func duringAnOutageConnectionsWithBytesAreResetAtOnce() async throws {
         let dead = Conditions(up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))
@@ -114,7 +145,7 @@ import Testing
     }
 
     @Test(arguments: Path.allCases) func anIdleConnectionIsClosedWithAFIN(_ path: Path) async throws {
-        try await withConnection(path) { proxy, sender, receiver in
+        try await withConnection(path, idleTimeMin: .milliseconds(100)) { proxy, sender, receiver in
             try await blocking {
                 try sender.send([1])
                 _ = try receiver.receive(exactly: 1)

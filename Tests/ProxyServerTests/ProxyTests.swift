@@ -341,20 +341,21 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
     }
 
     @Test func stoppingDeliversBytesInFlightAndClosesAllConnections() async throws {
+        // Not HTTP: no response is outstanding.
+        let bytes: [UInt8] = [1, 2, 3]
         let veryDelayed = Conditions(up: DirectionConditions(delay: .seconds(1)), down: .clear)
         try await withProxy(veryDelayed) { proxy, listener in
             let (client, server) = try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 let server = try listener.accept()
-                // Not a request, which would wait for its response.
-                try client.send([1, 2, 3])
+                try client.send(bytes)
                 return (client, server)
             }
             try await eventually("the proxy has read it") { await proxy.status().link.bytesHeld > 0 }
             let allArrived = await proxy.stop(grace: .seconds(30))
             #expect(allArrived)
             try await blocking { () throws -> Void in
-                #expect(try server.receiveToEnd() == [1, 2, 3])
+                #expect(try server.receiveToEnd() == bytes)
                 #expect(try client.receiveToEnd().isEmpty)
                 #expect(throws: TestSocket.Failure(call: "connect", code: ECONNREFUSED)) {
                     try TestSocket.connect(port: proxy.address.port)
