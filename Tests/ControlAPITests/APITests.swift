@@ -455,7 +455,13 @@ import Testing
             }
             for seed in 1...10 {
                 let last = request(2 * seed + 1, "", "Connection: close\r\n")
-                _ = try await call.raw(request(2 * seed, ",\"padding\":\"\(padding)\"") + last)
+                let both = request(2 * seed, ",\"padding\":\"\(padding)\"") + last
+                let responses = try await blocking { [port = call.port] in
+                    let socket = try TestSocket.connect(port: port)
+                    try socket.send(Array(both.utf8))
+                    return String(decoding: try socket.receiveToEnd(), as: UTF8.self)
+                }
+                #expect(responses.ranges(of: "HTTP/1.1 200 OK").count == 2)
                 let read = try await call("GET", "/slowlane/v1/proxies/p/seed")
                 #expect(read.json?.object?["seed"] == .integer(Int64(2 * seed + 1)))
             }
