@@ -55,11 +55,14 @@ def test_a_note_whose_response_is_lost_is_sent_again(page, network, app):
 def test_a_fault_that_is_added_when_the_page_is_open_fires(page, network, app):
     page.goto("/")
     expect(page.get_by_role("progressbar", name="Loading")).to_be_hidden()
-    # The browser sends the note over a connection that it has kept open.
-    with network.fault("PUT /notes/* committed cut"):
+    # The browser sends the note over a connection that it has kept open. It may repeat a request by itself if such a
+    # connection is reset.
+    with network.fault("PUT /notes/* committed cut") as fault:
         add(page, "Milk")
         expect(page.get_by_role("status")).to_have_text("All notes sent")
-    assert list(app.puts.values()) == [2]
+        assert fault.fired == 1
+    assert list(app.notes.values()) == ["Milk"]
+    assert list(app.puts.values())[0] >= 2
 
 
 @pytest.mark.network("edge")
