@@ -12,7 +12,7 @@ extension ProxyRegistry {
         if isImpaired != (proxies[name]?.impairedSince != nil) {
             proxies[name]?.impairedSince = isImpaired ? ProcessClock.now : nil
         }
-        updateConditionsHeader()
+        updateConditionsHeader(name, isImpaired: isImpaired)
         let isRecording = recording != nil && recording?.ended == nil
         guard feed.isActive || isRecording else { return }
         let status = await proxies[name]?.running?.status()
@@ -31,10 +31,13 @@ extension ProxyRegistry {
     /// The maximum number of proxies in the header.
     private static let namesInHeaderMax = 8
 
-    private func updateConditionsHeader() {
-        let impaired = proxies.filter { $0.value.isImpaired }
-        var names = impaired.keys.sorted().prefix(Self.namesInHeaderMax).map { APIClient.path($0.text).dropFirst() }
-        if impaired.count > names.count { names.append("...") }
+    private func updateConditionsHeader(_ name: ByteKey, isImpaired: Bool) {
+        let index = impairedProxies.firstIndex { $0 >= name } ?? impairedProxies.endIndex
+        let isListed = index < impairedProxies.endIndex && impairedProxies[index] == name
+        guard isListed != isImpaired else { return }
+        if isImpaired { impairedProxies.insert(name, at: index) } else { impairedProxies.remove(at: index) }
+        var names = impairedProxies.prefix(Self.namesInHeaderMax).map { APIClient.path($0.text).dropFirst() }
+        if impairedProxies.count > names.count { names.append("...") }
         let text = names.isEmpty ? nil : names.joined(separator: ", ")
         conditionsHeader.withLock { $0 = text }
     }

@@ -30,6 +30,8 @@ actor ProxyRegistry {
     var recording: LinkRecording?
     /// The proxies to which conditions apply, as the value of a response header; `nil` without any.
     nonisolated let conditionsHeader = Mutex<String?>(nil)
+    /// The names of these proxies, sorted.
+    var impairedProxies: [ByteKey] = []
     private let seed: UInt64
     private let group: any EventLoopGroup
     let logger: Logger
@@ -112,7 +114,11 @@ actor ProxyRegistry {
         var created: [ManagedProxy] = []
         do {
             for request in requests { try checkLimits(of: request) }
-            for request in requests { created.append(try await populate(request)) }
+            for request in requests {
+                created.append(try await populate(request))
+                // Other callers continue between two proxies.
+                await Task.yield()
+            }
             return (created, nil)
         } catch {
             return (created, error)
