@@ -20,13 +20,13 @@ let package = Package(
         .executableTarget(
             name: "ProxyBenchmark",
             dependencies: [
-                .product(name: "LinkModel", package: "slowlane"), .product(name: "ProxyServer", package: "slowlane"),
+                .product(name: "LinkModel", package: "slowlane"), .product(name: "Proxy", package: "slowlane"),
                 .product(name: "Impairment", package: "slowlane"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ]),
         .executableTarget(
-            name: "ScenarioBenchmark", dependencies: [.product(name: "SimulatedWorld", package: "slowlane")]),
+            name: "ScenarioBenchmark", dependencies: [.product(name: "Worlds", package: "slowlane")]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -3,7 +3,7 @@
 import Determinism
 import LinkModel
 import NIOPosix
-import ProxyServer
+import Proxy
 
 let path = DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100))
 let proxy = try await Proxy.start(

@@ -6,6 +6,6 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "slowlane", path: "../..")],
     targets: [
-        .executableTarget(name: "ShoppingList", dependencies: [.product(name: "SyncClient", package: "slowlane")])
+        .executableTarget(name: "ShoppingList", dependencies: [.product(name: "LiveClient", package: "slowlane")])
     ]
 )

@@ -6,7 +6,7 @@ import threading
 import time
 import urllib.parse
 
-FILES = pathlib.Path(__file__).parents[2] / "Sources/CResources/dashboard"
+FILES = pathlib.Path(__file__).parents[2] / "Sources/C/CResources/dashboard"
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; "

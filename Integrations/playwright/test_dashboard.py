@@ -17,7 +17,7 @@ def test_the_files_are_small_and_ask_for_nothing_from_elsewhere():
     resources = (FILES.parent / "resources.c").read_text()
     for path in files:
         text = path.read_text()
-        assert '"Sources/CResources/dashboard/%s"' % path.name in resources
+        assert '"Sources/C/CResources/dashboard/%s"' % path.name in resources
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|<script>|<style|\sstyle=", text), path
         assert not [url for url in re.findall(r"https?://[^\s\"'`$)]+", text) if url != "http://www.w3.org/2000/svg"], path
 

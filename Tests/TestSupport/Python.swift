@@ -4,8 +4,7 @@ import Foundation
 public func runPython(
     _ name: String, _ arguments: [String], in folder: String? = nil
 ) async throws -> (status: Int32, output: String) {
-    let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    let root = Repository.root
     let program = root.appending(path: ".build/python/bin/\(name)")
     guard FileManager.default.isExecutableFile(atPath: program.path()) else {
         throw PythonError(description: "cannot run \(program.path()): no such file; run scripts/setup --tests")

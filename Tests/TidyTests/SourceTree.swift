@@ -16,8 +16,8 @@ enum SourceTree {
     static let files: [File] = list(root, "").sorted { $0.path < $1.path }
 
     /// The Swift files of a target.
-    static func swiftFiles(ofTarget target: String) -> [File] {
-        files.filter { $0.path.hasPrefix("Sources/\(target)/") && $0.path.hasSuffix(".swift") }
+    static func swiftFiles(of target: PackageGraph.Target) -> [File] {
+        files.filter { $0.path.hasPrefix("Sources/\(target.floor)/\(target.name)/") && $0.path.hasSuffix(".swift") }
     }
 
     /// The names of the folders in a folder.

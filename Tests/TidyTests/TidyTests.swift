@@ -3,35 +3,62 @@ import Testing
 
 /// Rules that hold for the text of the repository's files.
 @Suite struct TidyTests {
-    @Test func eachTargetIsInTheTableOfLayers() {
-        #expect(Set(SourceTree.folders(in: "Sources")) == Set(Layers.targets.map(\.name)))
+    @Test func eachFolderOfAFloorIsATargetOfThePackage() {
+        let graph = PackageGraph.package
+        for floor in PackageGraph.floors where floor != "C" {
+            let declared = graph.targets.filter { $0.floor == floor }.map(\.name)
+            #expect(SourceTree.folders(in: "Sources/\(floor)") == declared.sorted())
+        }
+        #expect(SourceTree.folders(in: "Sources") == PackageGraph.floors.sorted())
+        #expect(graph.targets.count + SourceTree.folders(in: "Sources/C").count <= Self.targetsMax)
     }
 
-    @Test func theTableOfLayersHasNoCyclesAndPointsDown() {
-        var layers: [String: Int] = [:]
-        for target in Layers.targets {
-            for name in target.targets {
-                #expect((layers[name] ?? .max) <= target.layer, "\(target.name) must not depend on \(name)")
+    /// The most targets of `Sources`.
+    private static let targetsMax = 32
+
+    @Test func targetsDependOnEarlierTargetsOfTheirFloorOrOfALowerOne() {
+        let graph = PackageGraph.package
+        var floors = Dictionary(uniqueKeysWithValues: SourceTree.folders(in: "Sources/C").map { ($0, "C") })
+        for target in graph.targets {
+            let floor = PackageGraph.floors.firstIndex(of: target.floor) ?? 0
+            for name in target.modules where graph.packages[name] == nil {
+                let other = floors[name].flatMap { PackageGraph.floors.firstIndex(of: $0) } ?? .max
+                #expect(other <= floor, "\(target.name) must not depend on \(name)")
             }
-            layers[target.name] = target.layer
+            floors[target.name] = target.floor
         }
     }
 
-    @Test(arguments: Layers.targets) func importsFollowTheTable(_ target: Layers.Target) {
-        let allowed = Set(target.targets + target.packages)
-        for file in SourceTree.swiftFiles(ofTarget: target.name) {
+    /// A target declares what its files import, and nothing else.
+    @Test(arguments: PackageGraph.package.targets) func importsAreThoseOfThePackage(_ target: PackageGraph.Target) {
+        var unused = Set(target.modules)
+        for file in SourceTree.swiftFiles(of: target) {
             for (index, line) in file.lines.enumerated() {
-                guard let module = Self.importedModule(line), !allowed.contains(module) else { continue }
-                if Layers.platform.contains(module) && target.layer > 0 { continue }
+                guard let module = Self.importedModule(line) else { continue }
+                unused.remove(module)
+                if target.modules.contains(module) { continue }
+                if PackageGraph.platform.contains(module) && target.floor != "Core" { continue }
                 if module == "Foundation" && Self.hasComment(file.lines, at: index) { continue }
                 Issue.record("\(file.path):\(index + 1): \(target.name) must not import \(module)")
             }
         }
+        #expect(unused.isEmpty, "Package.swift declares modules that \(target.name) does not import")
     }
 
-    /// The targets of layer 0 are deterministic: time and randomness are arguments.
-    @Test(arguments: Layers.targets.filter { $0.layer == 0 })
-    func layerZeroHasNoClockAndNoAmbientRandomness(_ target: Layers.Target) {
+    /// The table of docs/architecture.md has the targets of Package.swift with their floors and modules.
+    @Test func theArchitecturePageHasTheGraphOfThePackage() {
+        let lines = SourceTree.files.first { $0.path == "docs/architecture.md" }?.lines ?? []
+        for target in PackageGraph.package.targets {
+            let row = lines.first { $0.hasPrefix("| \(target.floor) | `\(target.name)` |") }
+            let cells = row?.split(separator: "|").map { $0.trimmingPrefix(" ") }
+            let modules = target.modules.isEmpty ? "" : target.modules.joined(separator: ", ") + " "
+            #expect(cells?.last.map(String.init) == modules, "the row of \(target.name)")
+        }
+    }
+
+    /// The targets of the lower floors are deterministic: time and randomness are arguments.
+    @Test(arguments: PackageGraph.package.targets.filter(\.isPure))
+    func decisionsHaveNoClockAndNoAmbientRandomness(_ target: PackageGraph.Target) {
         let clocks = [
             "ContinuousClock", "SuspendingClock", "Date(", "Date.now", "DispatchTime", "clock_gettime", "gettimeofday",
             "NIODeadline.now", "Task.sleep", "mach_absolute_time",
@@ -40,7 +67,7 @@ import Testing
             "SystemRandomNumberGenerator", "UUID()", "arc4random", "getrandom", "drand48", ".randomElement()",
             ".shuffled()", ".shuffle()",
         ]
-        for file in SourceTree.swiftFiles(ofTarget: target.name) {
+        for file in SourceTree.swiftFiles(of: target) {
             for (index, line) in file.lines.enumerated() {
                 let code = SourceTree.code(line)
                 for token in clocks + randomness where SourceTree.contains(token, in: code) {
@@ -56,8 +83,8 @@ import Testing
 
     /// A release build may use the memory of the coroutine of `_read` after it has ended. Values that must not be copied have
     /// the accessor `unsafeAddress`.
-    @Test(arguments: Layers.targets) func noAccessorReadsByCoroutine(_ target: Layers.Target) {
-        for file in SourceTree.swiftFiles(ofTarget: target.name) {
+    @Test(arguments: PackageGraph.package.targets) func noAccessorReadsByCoroutine(_ target: PackageGraph.Target) {
+        for file in SourceTree.swiftFiles(of: target) {
             for (index, line) in file.lines.enumerated() where SourceTree.contains("_read", in: SourceTree.code(line)) {
                 Issue.record("\(file.path):\(index + 1): use 'get' or 'unsafeAddress' in place of '_read'")
             }
@@ -69,15 +96,15 @@ import Testing
 
     /// Longer files with the reason.
     private static let longFiles = [
-        "Sources/TCPModel/TCPLink.swift": "the packets and timers of all connections in one loop",
-        "Tests/ImpairmentTests/ToxicTests.swift": "one suite with a shared fixture",
-        "Tests/NotesServiceTests/ContractExtensionTests.swift": "one suite with a shared fixture",
-        "Tests/NotesServiceTests/ContractTests+Rows.swift": "a table of requests and responses",
-        "Tests/NotesServiceTests/HTTPServerConnectionTests.swift": "one suite with a shared fixture",
-        "Tests/ProxyServerTests/FastPathTests.swift": "one suite with a shared fixture",
-        "Tests/SyncEngineTests/HostileServerTests.swift": "one suite with a shared fixture",
-        "Tests/ScenarioModelTests/ScenarioDirectorTests.swift": "one suite with a shared fixture",
-        "Tests/ProxyServerTests/ProxyTests.swift": "one suite with a shared fixture",
+        "Sources/Core/TCPModel/TCPLink.swift": "the packets and timers of all connections in one loop",
+        "Tests/Core/ImpairmentTests/ToxicTests.swift": "one suite with a shared fixture",
+        "Tests/Drivers/NotesServiceTests/ContractExtensionTests.swift": "one suite with a shared fixture",
+        "Tests/Drivers/NotesServiceTests/ContractTests+Rows.swift": "a table of requests and responses",
+        "Tests/Drivers/NotesServiceTests/HTTPServerConnectionTests.swift": "one suite with a shared fixture",
+        "Tests/Drivers/ProxyTests/FastPathTests.swift": "one suite with a shared fixture",
+        "Tests/Core/ClientTests/HostileServerTests.swift": "one suite with a shared fixture",
+        "Tests/Core/ScenarioTests/ScenarioDirectorTests.swift": "one suite with a shared fixture",
+        "Tests/Drivers/ProxyTests/ProxyTests.swift": "one suite with a shared fixture",
     ]
 
     @Test func sourceFilesAreShort() {

@@ -12,7 +12,7 @@ import Impairment
 import LinkModel
 import NIOCore
 import NIOPosix
-import ProxyServer
+import Proxy
 
 /// Sends continuously, as fast as the socket permits.
 final class Source: ChannelInboundHandler {

@@ -1,9 +1,8 @@
 import ConfigFiles
 import Determinism
 import Foundation
-import ScenarioModel
-import ScenarioWorld
-import SimulatedWorld
+import Scenario
+import Worlds
 
 /// Measures the speed of scenarios in virtual time, or prints digests to compare processes and builds.
 @main struct ScenarioBenchmark {

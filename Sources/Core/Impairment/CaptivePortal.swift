@@ -1,6 +1,6 @@
-internal import HTTPWire
 internal import LinkModel
 internal import NIOCore
+internal import Wire
 
 /// A captive portal, which responds to every HTTP request with status 200 and a sign-in page.
 struct CaptivePortal {

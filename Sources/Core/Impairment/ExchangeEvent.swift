@@ -1,4 +1,4 @@
-public import HTTPWire
+public import Wire
 
 /// The identifier of an exchange (a request and its response) on one link.
 public struct ExchangeID: Hashable, Comparable, Sendable {

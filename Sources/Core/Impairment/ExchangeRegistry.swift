@@ -1,5 +1,5 @@
 internal import Determinism
-internal import HTTPWire
+internal import Wire
 
 /// The numbers of a link's exchanges, and the rules for the faults to inject into them.
 struct ExchangeRegistry {

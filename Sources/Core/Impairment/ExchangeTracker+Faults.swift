@@ -1,7 +1,7 @@
 internal import DequeModule
 internal import Determinism
-internal import HTTPWire
 internal import LinkModel
+internal import Wire
 
 /// The faults of a connection's exchanges.
 extension ExchangeTracker {

@@ -1,8 +1,8 @@
 internal import DequeModule
 internal import Determinism
-internal import HTTPWire
 internal import LinkModel
 internal import NIOCore
+internal import Wire
 
 /// The requests at the entry.
 extension ExchangeTracker {

@@ -1,7 +1,7 @@
 internal import DequeModule
-internal import HTTPWire
 internal import LinkModel
 internal import NIOCore
+internal import Wire
 
 /// The responses at the entry.
 extension ExchangeTracker {

@@ -1,8 +1,8 @@
 internal import DequeModule
 internal import Determinism
-internal import HTTPWire
 internal import LinkModel
 internal import NIOCore
+internal import Wire
 
 /// The exchanges of one connection, tracked by the offsets of their bytes at the entries and exits of both streams, and
 /// the faults injected into them.

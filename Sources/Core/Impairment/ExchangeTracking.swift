@@ -1,4 +1,4 @@
-public import HTTPWire
+public import Wire
 
 /// The tracking of the exchanges of a link, and the faults injected into them.
 public struct ExchangeTracking: Sendable {

@@ -1,5 +1,5 @@
-internal import HTTPWire
 internal import NIOCore
+internal import Wire
 
 /// A response that a fault sends to the client.
 public struct FaultReply: Hashable, Sendable {

@@ -1,6 +1,6 @@
-internal import HTTPWire
 public import LinkModel
 internal import TCPModel
+internal import Wire
 
 /// The traffic that a connection may still carry.
 public enum RemainingTraffic: Hashable, Sendable {

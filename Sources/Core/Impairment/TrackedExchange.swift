@@ -1,6 +1,6 @@
 internal import Determinism
-internal import HTTPWire
 internal import LinkModel
+internal import Wire
 
 /// An exchange of one connection whose response has not been delivered. All offsets count bytes at the exits of the
 /// streams: bytes written to the server, and bytes written to the client.

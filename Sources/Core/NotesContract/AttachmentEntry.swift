@@ -1,4 +1,4 @@
-internal import JSON
+internal import Wire
 
 /// An entry in the list of a note's attachments.
 public struct AttachmentEntry: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import JSON
+public import Wire
 
 /// The name of an attachment, unique within its note and compared by bytes: 1 to 255 bytes of UTF-8 without `/` and
 /// NUL. The names `.` and `..` are excluded, because clients remove them from paths (RFC 3986, 5.2.4).

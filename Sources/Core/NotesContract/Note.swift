@@ -5,7 +5,7 @@
 //
 //  Does not own: the behaviour of clients and servers.
 
-internal import JSON
+internal import Wire
 
 /// A note in its wire format.
 public struct Note: Hashable, Sendable {

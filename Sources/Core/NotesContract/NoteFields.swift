@@ -1,4 +1,4 @@
-public import JSON
+public import Wire
 
 /// The fields of a request body that writes a note.
 public struct NoteFields: Hashable, Sendable {

@@ -1,4 +1,4 @@
-//  ScenarioModel: the plan of a scenario, the history of a run, and the verdict.
+//  Scenario: the plan of a scenario, the history of a run, and the verdict.
 //
 //  Owns: scenarios, the director of a run (phases, steps, changes of links, faults), the recorder, histories with their
 //  digest, expectations, verdicts.

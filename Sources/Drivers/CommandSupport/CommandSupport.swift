@@ -4,5 +4,5 @@
 //  the results of commands as text; servers in the foreground, from the line "listening" until a signal; the commands
 //  that `slowlane proxy` takes while it runs.
 //
-//  Does not own: arguments, subcommands and exit statuses (slowlane), what the servers do (ProxyServer, ControlAPI,
+//  Does not own: arguments, subcommands and exit statuses (slowlane), what the servers do (Proxy, ControlAPI,
 //  NotesServer), Toxiproxy's command line (ToxiproxyCLI).

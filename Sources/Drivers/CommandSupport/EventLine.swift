@@ -1,5 +1,5 @@
 public import Foundation
-public import JSON
+public import Wire
 
 /// The lines of `slowlane events`.
 public enum EventLine {

@@ -1,6 +1,6 @@
 internal import ConfigFiles
 internal import Impairment
-internal import ProxyServer
+internal import Proxy
 
 /// The commands `fault` and `faults` of a running `slowlane proxy`, and the counts of its faults. The number of a fault
 /// is that of its rule on the link plus 1.

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import NotesServer
 public import NotesService
-public import ProxyServer
+public import Proxy
 
 /// A notes server in the foreground, until a signal stops it.
 public struct ForegroundNotesServer {

@@ -2,7 +2,7 @@ public import ControlAPI
 internal import Foundation
 internal import Logging
 internal import NIOPosix
-internal import ProxyServer
+internal import Proxy
 
 /// A server of the control API in the foreground, until a signal or the end of the parent process stops it.
 public struct ForegroundServer {

@@ -4,8 +4,8 @@ internal import Determinism
 internal import Foundation
 internal import LinkModel
 public import NIOCore
-public import ProxyServer
-internal import ScenarioModel
+public import Proxy
+internal import Scenario
 
 /// A proxy in the foreground: commands on standard input, one reply each, and a status line.
 public struct InteractiveProxy {

@@ -1,6 +1,6 @@
 internal import Foundation
-internal import JSON
 public import Logging
+internal import Wire
 
 /// A log handler that prints messages as Toxiproxy's server does: one JSON object a line, on standard output.
 public struct JSONLogHandler: LogHandler {

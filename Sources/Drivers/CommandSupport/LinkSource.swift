@@ -1,6 +1,6 @@
 public import ConfigFiles
 public import LinkModel
-public import ProxyServer
+public import Proxy
 
 /// The conditions with which a proxy or a model starts.
 public enum LinkSource: Sendable {

@@ -1,7 +1,6 @@
 internal import Determinism
 internal import Foundation
-internal import JSON
-public import LiveMeasurement
+internal import Wire
 
 /// The table of `slowlane measure`.
 public enum MeasurementText {

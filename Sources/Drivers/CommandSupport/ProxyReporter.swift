@@ -1,8 +1,8 @@
 internal import Foundation
 internal import Impairment
 internal import LinkModel
-internal import ProxyServer
-internal import ScenarioModel
+internal import Proxy
+internal import Scenario
 internal import Synchronization
 
 /// Reports of a proxy's status: a status line on a terminal, log lines elsewhere.

@@ -1,5 +1,5 @@
 internal import Foundation
-public import JSON
+public import Wire
 
 /// The text of proxies, toxics and links, from responses of the control API.
 public enum ProxyText {

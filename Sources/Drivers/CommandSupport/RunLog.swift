@@ -1,5 +1,5 @@
 internal import Determinism
-public import ScenarioModel
+public import Scenario
 
 /// The lines of a run: one for each event that matters to a reader.
 public struct RunLog: Sendable {

@@ -1,7 +1,7 @@
 public import ConfigFiles
 internal import Foundation
-internal import JSON
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// The texts of the commands for scenario files.
 public enum ScenarioText {

@@ -1,4 +1,4 @@
-public import ProxyServer
+public import Proxy
 
 /// The address of an HTTP server on the command line: `HOST:PORT`, or a URL `http://HOST` or `http://HOST:PORT`.
 public enum ServerAddress {

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import ProxyServer
+internal import Proxy
 internal import Synchronization
 
 #if canImport(Darwin)

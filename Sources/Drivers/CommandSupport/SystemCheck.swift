@@ -1,8 +1,8 @@
 internal import Foundation
-internal import JSON
 internal import NIOCore
 internal import NIOPosix
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// The check of the features that a proxy can use on this machine.
 public enum SystemCheck {

@@ -1,4 +1,4 @@
-public import LinkWorkload
+public import TCPModel
 
 /// The table of `slowlane model --summary`.
 public enum TransferText {

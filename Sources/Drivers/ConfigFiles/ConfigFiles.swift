@@ -3,5 +3,5 @@
 //  Owns: YAML with source locations, profiles, timelines and scenarios (built in and from files), quantities with
 //  units, netem expressions, suggestions for misspelt names.
 //
-//  Does not own: the meaning of the values (LinkModel, ScenarioModel). A file is accepted or rejected as a whole; every
+//  Does not own: the meaning of the values (LinkModel, Scenario). A file is accepted or rejected as a whole; every
 //  error in it is reported with its location.

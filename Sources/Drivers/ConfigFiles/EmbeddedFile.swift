@@ -1,6 +1,6 @@
 internal import CResources
 
-/// A file of the repository that the program contains. `Sources/CResources/resources.c` lists them.
+/// A file of the repository that the program contains. `Sources/C/CResources/resources.c` lists them.
 package struct EmbeddedFile: Sendable {
     /// The path in the repository.
     let path: String
@@ -11,11 +11,13 @@ package struct EmbeddedFile: Sendable {
     var name: String { TextFile.stem(path) }
 
     /// The OpenAPI document of the control API.
-    package static var openAPI: String { files.first { $0.path == "Sources/ControlAPI/openapi.json" }?.text ?? "" }
+    package static var openAPI: String {
+        files.first { $0.path == "Sources/Drivers/ControlAPI/openapi.json" }?.text ?? ""
+    }
 
     /// Returns a file of a page, such as `dashboard/app.js`; `nil` if there is none with this name.
     package static func page(_ name: String) -> String? {
-        files.first { $0.path == "Sources/CResources/\(name)" }?.text
+        files.first { $0.path == "Sources/C/CResources/\(name)" }?.text
     }
 
     /// Returns the files of a folder, in the order of the list.

@@ -1,4 +1,4 @@
-public import ScenarioModel
+public import Scenario
 
 /// An error or a warning in a file: `file:line:column: message`.
 public struct Problem: Hashable, Sendable, CustomStringConvertible {

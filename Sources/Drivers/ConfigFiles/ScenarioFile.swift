@@ -1,5 +1,5 @@
 internal import Determinism
-public import ScenarioModel
+public import Scenario
 internal import Yams
 
 /// A scenario file: the scenario and its variants, each with the rows of its matrix.

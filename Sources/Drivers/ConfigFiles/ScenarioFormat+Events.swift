@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 
 extension ScenarioFormat {
     private static let actionKeys: [Key] = [

@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 
 extension ScenarioFormat {
     /// The keys of a file, without those that a variant cannot have.

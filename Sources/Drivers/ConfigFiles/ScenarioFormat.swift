@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 
 /// The format of scenario files as a table: mappings, their keys, and the shapes of values.
 ///

@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 internal import Yams
 
 /// The canonical form of scenario files: keys in the order of the format's table, two spaces of indentation, lists and

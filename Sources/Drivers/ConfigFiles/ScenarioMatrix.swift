@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 internal import Yams
 
 /// The matrix of a scenario: lists of values by parameter, and the runs with each combination.

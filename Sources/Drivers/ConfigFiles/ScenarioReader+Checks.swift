@@ -1,6 +1,6 @@
 internal import Determinism
 internal import LinkModel
-internal import ScenarioModel
+internal import Scenario
 
 /// Checks of a scenario as a whole: steps and faults that can never take effect.
 extension ScenarioReader {

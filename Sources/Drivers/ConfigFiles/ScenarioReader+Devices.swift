@@ -1,6 +1,6 @@
 internal import Determinism
 internal import LinkModel
-internal import ScenarioModel
+internal import Scenario
 internal import Yams
 
 /// Reads the server, devices, writers and networks.

@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 
 /// Checks of names: the name of a note belongs to one user.
 extension ScenarioReader {

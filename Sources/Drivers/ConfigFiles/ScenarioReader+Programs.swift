@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 internal import Yams
 
 /// Programs in place of Slowlane's client and server.

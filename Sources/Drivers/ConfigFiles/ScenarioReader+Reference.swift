@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 internal import Yams
 
 /// What the reference client cannot do or show. A program can do anything.

@@ -1,5 +1,5 @@
 internal import Determinism
-internal import ScenarioModel
+internal import Scenario
 internal import Yams
 
 /// Reads states of devices.

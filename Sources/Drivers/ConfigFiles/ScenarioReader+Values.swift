@@ -1,6 +1,6 @@
 internal import Determinism
 internal import LinkModel
-internal import ScenarioModel
+internal import Scenario
 internal import Yams
 
 /// The values of a mapping, with the shapes of the format's table.

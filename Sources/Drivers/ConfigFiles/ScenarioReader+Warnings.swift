@@ -1,5 +1,5 @@
 internal import Determinism
-internal import ScenarioModel
+internal import Scenario
 
 /// Warnings: what is valid, and has no effect or can never be reached.
 extension ScenarioReader {

@@ -1,5 +1,5 @@
 internal import Determinism
-internal import ScenarioModel
+internal import Scenario
 
 /// Checks of windows: one that ends before it begins contains nothing, so whatever must not happen in it never does.
 extension ScenarioReader {

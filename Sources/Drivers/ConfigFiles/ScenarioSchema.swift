@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 
 /// The JSON Schema (2020-12) of scenario files, generated from the format's table.
 ///

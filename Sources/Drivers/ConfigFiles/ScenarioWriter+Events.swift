@@ -1,6 +1,6 @@
 internal import Determinism
 internal import LinkModel
-internal import ScenarioModel
+internal import Scenario
 
 /// Faults, steps and the workload.
 extension ScenarioWriter {

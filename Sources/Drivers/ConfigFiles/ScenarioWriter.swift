@@ -1,6 +1,6 @@
 internal import Determinism
 internal import LinkModel
-public import ScenarioModel
+public import Scenario
 
 /// The writer of scenarios: the text of a file that has the values of a scenario, in the canonical form.
 ///

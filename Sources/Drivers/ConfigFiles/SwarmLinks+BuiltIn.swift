@@ -1,5 +1,5 @@
 internal import LinkModel
-public import ScenarioModel
+public import Scenario
 
 extension SwarmLinks {
     /// The built-in profiles among which an exploration draws.

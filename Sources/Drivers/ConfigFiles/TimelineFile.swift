@@ -1,6 +1,6 @@
 public import Determinism
 public import LinkModel
-internal import ScenarioModel
+internal import Scenario
 internal import Yams
 
 /// A timeline with its name and description.

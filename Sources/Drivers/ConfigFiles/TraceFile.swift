@@ -1,6 +1,6 @@
 internal import Foundation
 internal import LinkModel
-internal import ScenarioModel
+internal import Scenario
 
 /// Trace files in Mahimahi's format: one whole number of milliseconds per line, each an opportunity to send 1500 bytes.
 enum TraceFile {

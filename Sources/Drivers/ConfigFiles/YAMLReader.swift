@@ -1,6 +1,6 @@
 internal import Determinism
 internal import Foundation
-internal import ScenarioModel
+internal import Scenario
 internal import Yams
 
 /// A reader of one YAML document: provides source locations and collects all errors.

@@ -1,6 +1,6 @@
 internal import HTTPTypes
-internal import JSON
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// The stream of events.
 extension API {

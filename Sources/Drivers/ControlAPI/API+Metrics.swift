@@ -1,6 +1,6 @@
 internal import HTTPTypes
 internal import LinkModel
-internal import ProxyServer
+internal import Proxy
 
 #if canImport(Darwin)
     import Darwin

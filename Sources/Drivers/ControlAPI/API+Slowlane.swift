@@ -2,9 +2,9 @@ internal import ConfigFiles
 internal import Determinism
 internal import HTTPTypes
 internal import Impairment
-internal import JSON
 internal import LinkModel
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// The routes of Slowlane's API, under `/slowlane/v1`.
 extension API {

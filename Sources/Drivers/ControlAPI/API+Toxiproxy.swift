@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import JSON
+internal import Wire
 
 /// The routes of Toxiproxy's API.
 extension API {

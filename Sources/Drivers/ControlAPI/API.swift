@@ -1,10 +1,10 @@
 internal import ConfigFiles
 public import HTTPTypes
-internal import JSON
 public import Logging
 public import NIOCore
-internal import ProxyServer
+internal import Proxy
 internal import Synchronization
+internal import Wire
 
 /// Toxiproxy's API, and Slowlane's API under `/slowlane/v1`, as a function from requests to responses.
 public final class API: Sendable {

@@ -1,7 +1,6 @@
-internal import HTTPWire
-internal import JSON
 internal import NIOCore
 internal import NIOPosix
+internal import Wire
 
 extension APIClient {
     /// Reads the stream of events until the server ends it or the task is cancelled.

@@ -1,9 +1,8 @@
 internal import Foundation
 internal import HTTPTypes
-internal import HTTPWire
-public import JSON
 internal import NIOCore
 internal import NIOPosix
+public import Wire
 
 /// A client of the control API: Slowlane's and Toxiproxy's calls, each on a connection of its own.
 public struct APIClient: Sendable {

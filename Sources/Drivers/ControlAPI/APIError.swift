@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import ProxyServer
+internal import Proxy
 
 /// An error response: a status and the text in `error`. Toxiproxy's errors have Toxiproxy's texts.
 struct APIError: Error, Hashable {

@@ -1,9 +1,9 @@
-internal import HTTPServing
+internal import HTTPSockets
 internal import HTTPTypes
-internal import HTTPWire
 public import Logging
 internal import NIOPosix
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// An HTTP server of an ``API``.
 public final class APIServer: Sendable {

@@ -2,9 +2,9 @@ public import ConfigFiles
 public import Determinism
 internal import HTTPTypes
 internal import Impairment
-internal import JSON
 public import LinkModel
-public import ProxyServer
+public import Proxy
+internal import Wire
 
 /// A proxy of an ``API`` that runs elsewhere, such as that of `slowlane proxy`: the API changes and observes it, and
 /// does not stop it.

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Wire
 
 /// The members of a JSON object, read by Toxiproxy's rules: names match in any letter case, and `null` counts as
 /// absent.

@@ -1,6 +1,6 @@
 internal import ConfigFiles
-internal import JSON
 internal import LinkModel
+internal import Wire
 
 /// The link of a proxy: constant conditions, or a timeline.
 enum LinkSetting: Hashable {

@@ -34,7 +34,7 @@ enum ListenErrorText {
 
     /// Returns the error of a failed lookup of a listen address.
     ///
-    /// - Parameter reason: The resolver's reason, from ``ProxyServer/ProxyError``.
+    /// - Parameter reason: The resolver's reason, from ``Proxy/ProxyError``.
     static func ofLookup(_ text: String, reason: String) -> String {
         let colon = text.lastIndex(of: ":") ?? text.endIndex
         let port = text[colon...].dropFirst()

@@ -1,8 +1,8 @@
 internal import ConfigFiles
 internal import Determinism
-internal import JSON
 internal import LinkModel
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// A proxy of the registry: its settings and, while it is enabled, the running proxy.
 struct ManagedProxy {

@@ -1,7 +1,7 @@
 public import ConfigFiles
 internal import Determinism
-internal import JSON
 public import LinkModel
+internal import Wire
 
 // The JSON of conditions, profiles and timelines: one schema for the API and for `--json` of the command line. Units
 // stand in the names: `rate_bps` (bit/s), `..._ms`, `..._percent`. Keys are in a fixed order.

@@ -1,8 +1,8 @@
 internal import Determinism
-internal import JSON
 internal import LinkModel
-internal import ProxyServer
+internal import Proxy
 internal import Synchronization
+internal import Wire
 
 /// Reports of changes, and links that are reset after a time.
 extension ProxyRegistry {

@@ -2,10 +2,10 @@ internal import ConfigFiles
 internal import Determinism
 internal import HTTPTypes
 internal import Impairment
-internal import JSON
 internal import LinkModel
 internal import Logging
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// Faults, outages and positions of timelines.
 extension ProxyRegistry {

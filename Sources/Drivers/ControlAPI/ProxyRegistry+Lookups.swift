@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import ProxyServer
+internal import Proxy
 
 /// Lookups of listen addresses.
 extension ProxyRegistry {

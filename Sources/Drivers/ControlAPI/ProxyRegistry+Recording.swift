@@ -1,6 +1,6 @@
 internal import HTTPTypes
-internal import JSON
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// The recording of links and faults.
 extension ProxyRegistry {

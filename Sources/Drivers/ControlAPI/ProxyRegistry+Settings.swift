@@ -1,7 +1,7 @@
 internal import ConfigFiles
 internal import Determinism
-internal import JSON
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// Toxics, links and seeds.
 extension ProxyRegistry {

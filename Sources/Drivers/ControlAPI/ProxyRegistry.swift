@@ -1,12 +1,12 @@
 internal import ConfigFiles
 internal import Determinism
 internal import HTTPTypes
-internal import JSON
 internal import LinkModel
 internal import Logging
 internal import NIOCore
-internal import ProxyServer
+internal import Proxy
 internal import Synchronization
+internal import Wire
 
 /// The proxies of an ``API``.
 ///

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Wire
 
 /// The definition of a new proxy in a request or a configuration.
 struct ProxyRequest {

@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import JSON
+internal import Wire
 
 /// The authorization of requests: rejects web pages that reach a local server through a browser, and clients without
 /// the token.

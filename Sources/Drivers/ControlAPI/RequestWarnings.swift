@@ -1,6 +1,6 @@
 internal import ConfigFiles
 internal import HTTPTypes
-internal import JSON
+internal import Wire
 
 /// Warnings about parts of a request that have no effect. Toxiproxy ignores such parts, so the requests succeed.
 enum RequestWarnings {

@@ -1,7 +1,7 @@
 internal import ConfigFiles
 internal import HTTPTypes
 internal import Impairment
-internal import JSON
+internal import Wire
 
 /// A fault rule as defined by a request and shown in responses.
 struct StoredFault {

@@ -1,6 +1,6 @@
 internal import Impairment
-internal import JSON
 internal import LinkModel
+internal import Wire
 
 /// A toxic as defined by a request and shown in responses.
 struct StoredToxic: Hashable {

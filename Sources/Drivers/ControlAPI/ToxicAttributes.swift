@@ -1,5 +1,5 @@
 internal import ConfigFiles
-public import JSON
+public import Wire
 
 /// The attributes of toxics as `NAME=VALUE` texts, for clients of the API.
 public enum ToxicAttributes {

@@ -1,5 +1,5 @@
 internal import Impairment
-internal import JSON
+internal import Wire
 
 /// A type of toxic, with its attributes in the order of responses.
 enum ToxicType: String, CaseIterable {

@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import ProxyServer
+internal import Proxy
 
 /// The upstream of a proxy in a request: `HOST:PORT`, or `:PORT` or `PORT` for this machine.
 enum UpstreamText {

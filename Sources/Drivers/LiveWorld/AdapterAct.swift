@@ -1,6 +1,6 @@
 internal import Determinism
-internal import JSON
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// An act as a program gets it: a JSON object in a line.
 struct AdapterAct: Sendable {

@@ -1,5 +1,5 @@
-internal import JSON
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// A line that a program has printed for the runner.
 enum AdapterLine: Hashable, Sendable {

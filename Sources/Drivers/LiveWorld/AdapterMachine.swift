@@ -1,6 +1,6 @@
 internal import Determinism
-internal import JSON
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// The limits of a program that talks to the runner.
 struct AdapterLimits: Sendable {

@@ -1,13 +1,11 @@
-internal import AppClient
-internal import ClientApp
-internal import ClientSockets
+internal import Client
 internal import Determinism
 internal import Foundation
-internal import HTTPWire
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncClient
-internal import SyncEngine
+internal import HTTPSockets
+internal import LiveClient
+internal import Scenario
+internal import Wire
+internal import Worlds
 
 /// A device with an app.
 actor AppDriver: ClientDriver {

@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 
 /// A device in real time whose client runs in this process: its link, its store's file, and its client while that runs.
 protocol ClientDriver: LiveDevice, Actor {

@@ -1,11 +1,10 @@
+internal import Client
 internal import Determinism
-internal import HTTPWire
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncClient
-internal import SyncEngine
-internal import SyncStore
+internal import LiveClient
+internal import Scenario
 internal import Synchronization
+internal import Wire
+internal import Worlds
 
 /// A device with the sync client.
 actor DeviceDriver: ClientDriver {

@@ -1,12 +1,11 @@
-internal import ClientApp
+internal import Client
 internal import Determinism
-internal import HTTPWire
 internal import Impairment
+internal import LiveClient
 internal import NotesContract
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncClient
-internal import SyncEngine
+internal import Scenario
+internal import Wire
+internal import Worlds
 
 /// The connections, exchanges and view of a device: what turns the events of its client and of its proxy into events of
 /// the history. A value without clock and sockets.

@@ -2,10 +2,10 @@ internal import Impairment
 internal import LinkModel
 internal import NIOCore
 internal import NIOPosix
-internal import ProxyServer
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Proxy
+internal import Scenario
 internal import Synchronization
+internal import Worlds
 
 /// The link of a device in real time: its proxy, and its lookups of host names.
 final class DeviceLink: Sendable {

@@ -1,10 +1,10 @@
 internal import Determinism
 internal import Foundation
 internal import Impairment
-internal import ProxyServer
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Proxy
+internal import Scenario
 internal import Synchronization
+internal import Worlds
 
 /// A device in real time whose client is a program: the proxy that is its link, and the program while it runs.
 ///

@@ -1,9 +1,9 @@
 internal import Determinism
-internal import HTTPWire
 internal import Impairment
 internal import NotesContract
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Wire
+internal import Worlds
 
 /// The exchanges and the view of a device whose client is a program: what turns the events of its proxy and the lines of
 /// its adapter into events of the history. A value without clock and sockets.

@@ -1,11 +1,11 @@
+internal import Client
 internal import Foundation
 internal import NIOCore
 internal import NIOPosix
-internal import ProxyServer
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Proxy
+internal import Scenario
 internal import Synchronization
+internal import Worlds
 
 #if canImport(Darwin)
     internal import Darwin

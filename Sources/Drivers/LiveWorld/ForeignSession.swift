@@ -1,8 +1,8 @@
 internal import Determinism
 internal import Foundation
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
 internal import Synchronization
+internal import Worlds
 
 #if canImport(Darwin)
     internal import Darwin

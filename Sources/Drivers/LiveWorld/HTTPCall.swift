@@ -1,8 +1,8 @@
-internal import HTTPWire
+internal import Client
 internal import NIOCore
 internal import NIOPosix
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Wire
+internal import Worlds
 
 /// Requests to a server, each on a connection of its own.
 struct HTTPCall: Sendable {

@@ -3,13 +3,13 @@
 //  Owns: the notes server of a run, a proxy and a client for each device, and the writers, on free ports of the
 //  loopback interface; the folder with their files; the execution of the director's orders; host pauses.
 //
-//  Does not own: the plan and the meaning of histories (ScenarioModel), changes and requests (ScenarioWorld), files of
+//  Does not own: the plan and the meaning of histories (Scenario), changes and requests (Worlds), files of
 //  scenarios (ConfigFiles).
 
+internal import Client
 internal import Foundation
-public import ScenarioModel
-public import ScenarioWorld
-internal import SyncEngine
+public import Scenario
+public import Worlds
 
 /// A run of a scenario in real time: one notes server, and one proxy and one client per device, on free ports of the
 /// loopback interface, with all files in a temporary folder.

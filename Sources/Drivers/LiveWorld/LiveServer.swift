@@ -1,7 +1,7 @@
 internal import NotesServer
-internal import ProxyServer
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Proxy
+internal import Scenario
+internal import Worlds
 
 /// The server of a run in real time: the built-in one, a program, or one that runs already.
 enum LiveServer: Sendable {

@@ -1,13 +1,13 @@
+internal import Client
 internal import Determinism
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
 internal import NIOPosix
-internal import ProxyServer
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Proxy
+internal import Scenario
 internal import Synchronization
+internal import Worlds
 
 /// The director and the recorder of a run in real time. Drivers report facts from any thread; orders for an actor are
 /// executed in order by the actor's driver.

@@ -1,8 +1,8 @@
+internal import Client
+internal import LiveClient
 internal import NotesContract
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncClient
-internal import SyncEngine
+internal import Scenario
+internal import Worlds
 
 /// A writer in real time: requests to the server, each on a connection of its own.
 actor WriterDriver {

@@ -2,14 +2,14 @@
 //
 //  Owns: starting and stopping, the limit on queued requests, the delivery of responses.
 //
-//  Does not own: the content of responses (NotesService), connections (HTTPServing).
+//  Does not own: the content of responses (NotesService), connections (HTTPSockets/Server).
 
-internal import HTTPServing
+internal import HTTPSockets
 package import HTTPTypes
-package import HTTPWire
 internal import NIOPosix
 public import NotesService
 internal import Synchronization
+package import Wire
 
 /// An HTTP server in front of a ``NotesService/NotesService``.
 public final class NotesServer: Sendable {

@@ -1,6 +1,6 @@
 internal import HTTPTypes
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// The note fields of a request body, in JSON or one of the two form encodings.
 extension APIRequest {

@@ -1,7 +1,7 @@
 internal import Determinism
 internal import Foundation
 internal import HTTPTypes
-internal import JSON
+internal import Wire
 
 /// A parsed request to the notes API.
 struct APIRequest {

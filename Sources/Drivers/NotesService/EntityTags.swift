@@ -1,5 +1,5 @@
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// Entity tags (RFC 9110, 8.8.3 and 13.1).
 enum EntityTags {

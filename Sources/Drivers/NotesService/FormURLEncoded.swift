@@ -1,4 +1,4 @@
-internal import JSON
+internal import Wire
 
 /// The `application/x-www-form-urlencoded` format.
 enum FormURLEncoded {

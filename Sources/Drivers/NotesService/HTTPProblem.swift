@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import JSON
+internal import Wire
 
 /// An error that ends a request with a response.
 struct HTTPProblem: Error {

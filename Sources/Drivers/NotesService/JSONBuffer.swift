@@ -1,5 +1,5 @@
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// A growing buffer of UTF-8 text, for lists that are written without a `String` per field.
 struct JSONBuffer {

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import JSON
+internal import Wire
 
 /// The `multipart/form-data` format (RFC 7578).
 enum MultipartForm {

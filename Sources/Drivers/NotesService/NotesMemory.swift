@@ -1,7 +1,7 @@
 internal import Foundation
-internal import JSON
 internal import NotesContract
 internal import Synchronization
+internal import Wire
 
 /// The content of a store in collections, without attachments and snapshots: the same results as those of the tables
 /// (``NotesStore/createSchema(_:from:_:epoch:)``) at a fraction of their time. For explorations.

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import GRDB
 internal import HTTPTypes
-internal import JSON
+internal import Wire
 
 /// The authentication of a request.
 enum Authentication {

@@ -1,6 +1,6 @@
 internal import HTTPTypes
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// Preconditions of reads and writes (RFC 9110, 13).
 extension NotesService {

@@ -1,7 +1,7 @@
 public import HTTPTypes
-internal import JSON
 internal import NotesContract
 internal import Synchronization
+internal import Wire
 
 extension NotesService {
     /// A response to one request.

@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import JSON
+internal import Wire
 
 /// Authentication and the choice of a resource.
 extension NotesService {

@@ -3,13 +3,13 @@
 //  Owns: the store; the API contracts (APIContract.swift); one file per resource (Resources); test hooks; the OpenAPI
 //  document.
 //
-//  Does not own: sockets, connection limits, timeouts (HTTPServing, NotesServer).
+//  Does not own: sockets, connection limits, timeouts (HTTPSockets/Server, NotesServer).
 
 internal import Foundation
 public import HTTPTypes
-internal import JSON
 internal import NotesContract
 internal import Synchronization
+internal import Wire
 
 /// The notes server's logic: a synchronous function from a request and its body to a response.
 public final class NotesService: Sendable {

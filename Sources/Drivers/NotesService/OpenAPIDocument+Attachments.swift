@@ -1,5 +1,5 @@
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// Paths, parameters and the schema of attachments.
 extension OpenAPIDocument {

@@ -1,5 +1,5 @@
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// Parameters and schemas.
 extension OpenAPIDocument {

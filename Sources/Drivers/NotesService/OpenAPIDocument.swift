@@ -1,6 +1,6 @@
 internal import HTTPTypes
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// The OpenAPI 3.1 document of a contract, derived from the values of the contract.
 struct OpenAPIDocument {

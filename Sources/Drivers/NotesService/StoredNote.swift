@@ -1,7 +1,7 @@
 internal import Foundation
 internal import GRDB
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// A note as stored in the database.
 struct StoredNote {

@@ -1,5 +1,5 @@
-internal import HTTPWire
 internal import NIOCore
+internal import Wire
 
 /// A reader of the connections to one port, from captured segments in capture order.
 public struct ConnectionReader: Sendable {

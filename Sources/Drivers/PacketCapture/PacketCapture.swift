@@ -3,4 +3,4 @@
 //  Owns: live captures with libpcap, decoding of TCP segments, stream reassembly, the HTTP exchanges in the streams,
 //  pcapng files, and the encoding of modelled packets as IPv4.
 //
-//  Does not own: HTTP parsing (HTTPWire), the modelled link (LinkModel, TCPModel).
+//  Does not own: HTTP parsing (Wire), the modelled link (LinkModel, TCPModel).

@@ -1,8 +1,6 @@
 internal import Determinism
 internal import Impairment
 internal import NIOCore
-internal import SpliceRelay
-internal import SystemSockets
 
 #if canImport(Darwin)
     import Darwin

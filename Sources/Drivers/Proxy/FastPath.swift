@@ -1,5 +1,4 @@
 internal import NIOCore
-internal import SpliceRelay
 
 /// A proxy's fast path: the relays that forward its connections without the model while no conditions apply. One relay
 /// accepts, all forward. Before conditions apply, the proxy detaches the connections from the relays.

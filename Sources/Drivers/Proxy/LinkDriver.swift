@@ -2,7 +2,6 @@ internal import Determinism
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
-internal import SystemSockets
 internal import TCPModel
 
 /// The driver of one ``Impairment/SharedLink`` on an event loop: passes real time and socket events to the link,

@@ -2,7 +2,6 @@ internal import Impairment
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
-internal import SystemSockets
 
 #if canImport(Darwin)
     import Darwin

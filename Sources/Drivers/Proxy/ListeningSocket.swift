@@ -1,5 +1,4 @@
 internal import NIOCore
-internal import SystemSockets
 
 #if canImport(Darwin)
     import Darwin

@@ -5,7 +5,6 @@ public import Logging
 internal import NIOConcurrencyHelpers
 public import NIOCore
 internal import NIOPosix
-internal import SpliceRelay
 
 /// A TCP proxy that impairs traffic according to its ``LinkModel/Conditions``.
 ///

@@ -2,7 +2,6 @@ public import Determinism
 public import Impairment
 public import LinkModel
 public import NIOCore
-internal import SystemSockets
 public import TCPModel
 
 /// The settings of a proxy.

@@ -3,7 +3,6 @@ internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
-internal import SystemSockets
 
 /// Accepting clients, dialling the upstream, and the warnings about both.
 extension ProxyCore {

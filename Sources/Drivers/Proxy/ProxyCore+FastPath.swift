@@ -1,8 +1,6 @@
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
-internal import SpliceRelay
-internal import SystemSockets
 
 /// The fast path: the relays carry connections while no conditions apply. Before a change the connections move to the
 /// link.

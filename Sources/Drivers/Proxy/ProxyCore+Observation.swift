@@ -1,7 +1,6 @@
 internal import Determinism
 internal import Impairment
 internal import NIOCore
-internal import SpliceRelay
 
 /// Observers of a running proxy.
 extension ProxyCore {

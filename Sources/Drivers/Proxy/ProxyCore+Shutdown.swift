@@ -1,6 +1,5 @@
 internal import Impairment
 internal import NIOCore
-internal import SpliceRelay
 
 /// Stopping with a grace period, and closing at once.
 extension ProxyCore {

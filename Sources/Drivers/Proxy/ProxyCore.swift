@@ -3,8 +3,6 @@ internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
-internal import SpliceRelay
-internal import SystemSockets
 
 /// The state of a proxy on its event loop: the listener, the sessions, the link driver and the fast path.
 ///

@@ -1,7 +1,6 @@
 public import Determinism
 public import Impairment
 public import LinkModel
-internal import SpliceRelay
 
 /// The state of a proxy at one moment.
 public struct ProxyStatus: Hashable, Sendable {

@@ -1,8 +1,6 @@
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
-internal import SpliceRelay
-internal import SystemSockets
 internal import TCPModel
 
 /// One proxied connection: the client's socket, the upstream's socket, and its flow on the link.

@@ -1,7 +1,6 @@
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
-internal import SystemSockets
 
 /// The channel handler of one of a session's two sockets.
 ///

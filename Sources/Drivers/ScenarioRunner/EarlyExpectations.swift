@@ -1,7 +1,6 @@
 internal import Determinism
-public import ScenarioModel
-internal import ScenarioWorld
-internal import SimulatedWorld
+public import Scenario
+internal import Worlds
 
 /// `eventually` expectations that hold at 0 s, so that a client that does nothing satisfies them.
 public enum EarlyExpectations {

@@ -1,6 +1,6 @@
 internal import CommandSupport
-public import ScenarioModel
-public import ScenarioWorld
+public import Scenario
+public import Worlds
 
 /// The explanation of a run that did not pass: at most one screen of a terminal.
 public enum FailureScreen {

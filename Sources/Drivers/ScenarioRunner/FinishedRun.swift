@@ -1,5 +1,5 @@
-public import ScenarioModel
-public import ScenarioWorld
+public import Scenario
+public import Worlds
 
 /// A run that has ended.
 public struct FinishedRun: Sendable {

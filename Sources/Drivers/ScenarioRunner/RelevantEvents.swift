@@ -1,5 +1,5 @@
 public import Determinism
-public import ScenarioModel
+public import Scenario
 
 /// The events of a run that explain a failure: those of its devices and notes, around its time.
 public struct RelevantEvents: Sendable {

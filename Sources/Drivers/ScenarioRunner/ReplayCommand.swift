@@ -1,5 +1,5 @@
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Worlds
 
 /// The command line that repeats a run.
 public enum ReplayCommand {

@@ -1,5 +1,5 @@
-public import ScenarioModel
-public import ScenarioWorld
+public import Scenario
+public import Worlds
 
 /// The first difference between two runs that should be equal.
 public struct RunDifference: Sendable {

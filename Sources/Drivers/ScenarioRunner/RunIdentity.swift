@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 
 /// What identifies a run in reports.
 public struct RunIdentity: Sendable {

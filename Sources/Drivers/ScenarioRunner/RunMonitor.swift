@@ -1,5 +1,5 @@
 internal import CommandSupport
-internal import ScenarioModel
+internal import Scenario
 internal import Synchronization
 
 /// The output on standard error while runs last: events of a single run, the progress of a batch.

@@ -1,7 +1,7 @@
 internal import CommandSupport
 internal import Determinism
 internal import Foundation
-internal import ScenarioModel
+internal import Scenario
 
 /// The output of a batch: results as they come, in the order of the plan, and reports at the end.
 struct RunOutput {

@@ -1,8 +1,8 @@
 public import CommandSupport
 internal import ConfigFiles
 internal import Foundation
-public import ScenarioModel
-public import ScenarioWorld
+public import Scenario
+public import Worlds
 
 /// A batch of runs with its output: `slowlane run` without arguments and signals.
 public struct RunSession: Sendable {

@@ -1,7 +1,7 @@
 internal import CommandSupport
 public import Determinism
-public import ScenarioModel
-internal import ScenarioWorld
+public import Scenario
+internal import Worlds
 
 /// A run as it is reported: without its history, and without texts of notes that are not to be shown.
 public struct RunSummary: Sendable {

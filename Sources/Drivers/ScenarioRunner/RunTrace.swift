@@ -1,8 +1,8 @@
 internal import CommandSupport
 internal import Determinism
-internal import JSON
 internal import LinkModel
-public import ScenarioModel
+public import Scenario
+internal import Wire
 
 /// The trace of a run: one line per event, in a format that programs can read.
 ///

@@ -1,7 +1,6 @@
 internal import LiveWorld
-public import ScenarioModel
-public import ScenarioWorld
-public import SimulatedWorld
+public import Scenario
+public import Worlds
 
 /// The functions that run scenarios; tests replace them.
 public struct RunWorlds: Sendable {

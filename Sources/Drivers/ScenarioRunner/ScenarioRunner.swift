@@ -3,11 +3,11 @@
 //  Owns: the selection of scenarios, the plan of a batch, its threads and order, repetitions and their comparison, the
 //  comparison of both worlds, explanations of failures, traces, reports.
 //
-//  Does not own: a single run (SimulatedWorld, LiveWorld), the meaning of scenarios and verdicts (ScenarioModel), files
+//  Does not own: a single run (Worlds/Simulated, LiveWorld), the meaning of scenarios and verdicts (Scenario), files
 //  (ConfigFiles), arguments (the command).
 
-public import ScenarioModel
-internal import ScenarioWorld
+public import Scenario
+internal import Worlds
 
 /// Runs a plan, several runs at a time.
 public struct ScenarioRunner: Sendable {

@@ -1,6 +1,6 @@
 public import ConfigFiles
 internal import Foundation
-public import ScenarioModel
+public import Scenario
 
 /// The scenarios that arguments select: built-in names, files, folders and glob patterns.
 public struct ScenarioSelection: Sendable {

@@ -1,6 +1,6 @@
 internal import CommandSupport
-internal import JSON
-public import ScenarioModel
+public import Scenario
+internal import Wire
 
 /// The display of texts of notes. Texts of the scenario file are shown; others are replaced by their length and
 /// digest, because reports leave the machine.

@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 
 /// The comparison of the verdicts of one scenario in virtual time and in real time.
 public enum WorldComparison {

@@ -1,5 +1,5 @@
 internal import LinkModel
-internal import ScenarioModel
+internal import Scenario
 
 /// What a run does not do exactly, or cannot tell.
 enum WorldLimits {

@@ -1,5 +1,5 @@
-public import ClientApp
-public import ScenarioModel
+public import Client
+public import Scenario
 
 /// The view of an app as history events.
 public struct AppHistory: Sendable {

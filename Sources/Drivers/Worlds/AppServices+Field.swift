@@ -1,6 +1,6 @@
-internal import FieldService
+internal import Field
 internal import HTTPTypes
-internal import ScenarioModel
+internal import Scenario
 
 extension FieldService: AppService {
     static var recordCollections: [String] { ["files"] }

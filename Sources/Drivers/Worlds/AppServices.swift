@@ -1,11 +1,11 @@
-internal import ClientApp
+internal import Client
 internal import Determinism
-internal import ExpenseService
-internal import FieldService
+internal import Expense
+internal import Field
 internal import HTTPTypes
 internal import NotesService
-internal import ReaderService
-internal import ScenarioModel
+internal import Reader
+internal import Scenario
 
 /// The service of an app in a run.
 protocol AppService: Sendable {

@@ -1,6 +1,6 @@
-public import ClientApp
+public import Client
 internal import Determinism
-public import ScenarioModel
+public import Scenario
 
 /// An act of an app's user: the action of a step with the keys of its records.
 public struct AppUserAct: Sendable {

@@ -1,7 +1,7 @@
+public import Client
 internal import Determinism
-public import HTTPWire
-public import ScenarioModel
-public import SyncEngine
+public import Scenario
+public import Wire
 
 /// The settings of a scenario as values of the client.
 extension SyncPolicy {

@@ -1,6 +1,6 @@
-internal import JSON
-public import ScenarioModel
-public import SyncEngine
+public import Client
+public import Scenario
+internal import Wire
 
 /// The view of a device as a user sees it, collected from the changes that its client reports.
 ///

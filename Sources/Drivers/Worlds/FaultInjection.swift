@@ -1,6 +1,6 @@
 internal import Determinism
 public import Impairment
-public import ScenarioModel
+public import Scenario
 
 /// A fault of a scenario as the link executes it.
 public struct FaultInjection: Hashable, Sendable {

@@ -1,5 +1,5 @@
 internal import Determinism
-internal import ScenarioModel
+internal import Scenario
 
 extension Scenario.Fill {
     /// Returns the notes: each has its name as title, and a text of random words that have the given size together.

@@ -1,5 +1,5 @@
-public import ScenarioModel
-public import SyncEngine
+public import Client
+public import Scenario
 
 /// Requests that a scenario gives in full.
 public enum RawRequest {

@@ -1,6 +1,6 @@
 internal import HTTPTypes
-internal import ReaderService
-internal import ScenarioModel
+internal import Reader
+internal import Scenario
 
 extension ReaderService: AppService {
     static var recordCollections: [String] { ["articles", "profiles"] }

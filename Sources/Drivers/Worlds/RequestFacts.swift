@@ -1,8 +1,8 @@
+public import Client
 internal import Determinism
-public import HTTPWire
 internal import NotesContract
-public import ScenarioModel
-public import SyncEngine
+public import Scenario
+public import Wire
 
 /// What requests say, as history events.
 public enum RequestFacts {

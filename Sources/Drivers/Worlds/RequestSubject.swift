@@ -1,6 +1,5 @@
-public import HTTPWire
-internal import JSON
 internal import NotesContract
+public import Wire
 
 /// The note, or the record of an app, that a request concerns.
 public enum RequestSubject {

@@ -1,9 +1,9 @@
-public import FieldEngine
+public import Client
+public import Expense
+public import Field
 public import NotesService
-public import PatternEngine
-public import ReaderEngine
-public import ScenarioModel
-public import SyncEngine
+public import Reader
+public import Scenario
 
 /// A mutant of a run: a deliberate defect of the reference clients, of the notes server, or of an app.
 public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible {

@@ -1,9 +1,9 @@
+public import Client
 internal import Determinism
 internal import Foundation
 internal import NotesContract
 public import NotesService
-public import ScenarioModel
-public import SyncEngine
+public import Scenario
 
 /// Where the notes of a run's server are. Both have the same responses.
 public enum ServerStorage: Hashable, Sendable {

@@ -1,9 +1,9 @@
-public import ClientApp
-internal import FieldEngine
-public import HTTPWire
-internal import PatternEngine
-internal import ReaderEngine
-public import ScenarioModel
+public import Client
+internal import Expense
+internal import Field
+internal import Reader
+public import Scenario
+public import Wire
 
 extension Scenario.App {
     /// Starts the app on what it has stored.

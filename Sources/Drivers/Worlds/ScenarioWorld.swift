@@ -1,11 +1,11 @@
-//  ScenarioWorld: what the simulated and the live world of scenarios have in common.
+//  Worlds: what the simulated and the live world of scenarios have in common.
 //
 //  Owns: the server and its notes at the start, the random identifiers of a run, the changes of users, the requests of
 //  writers, faults as a link executes them, the view of a device as history events, the note of a request.
 //
-//  Does not own: time, sockets, stores and links (the worlds), the plan and the meaning of histories (ScenarioModel).
+//  Does not own: time, sockets, stores and links (the worlds), the plan and the meaning of histories (Scenario).
 
-public import ScenarioModel
+public import Scenario
 
 /// The reason why a scenario could not be run.
 public struct SetupError: Error, CustomStringConvertible, Sendable {

@@ -1,5 +1,5 @@
+public import Client
 internal import Determinism
-public import SyncEngine
 
 extension StoreChange {
     /// A digest of the change, the same in every process.

@@ -1,4 +1,4 @@
-public import SyncEngine
+public import Client
 
 /// The versions of the reference client and of their stores.
 public enum StoreVersions {

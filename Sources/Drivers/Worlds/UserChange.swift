@@ -1,6 +1,6 @@
+public import Client
 public import Determinism
-public import ScenarioModel
-public import SyncEngine
+public import Scenario
 
 /// The reason why an action of a user or writer is an error.
 public struct ActionError: Error, CustomStringConvertible, Sendable {

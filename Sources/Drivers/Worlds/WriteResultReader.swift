@@ -1,8 +1,7 @@
 internal import Determinism
-internal import HTTPWire
 public import Impairment
-internal import JSON
-public import ScenarioModel
+public import Scenario
+internal import Wire
 
 /// A reader of what responses say about the effects of writes, from the events of the exchanges of a link
 /// (``ExchangeTracking/samplesResponses``). A value without a clock.

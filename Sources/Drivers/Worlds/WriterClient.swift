@@ -1,7 +1,7 @@
+public import Client
 internal import Determinism
 internal import NotesContract
-public import ScenarioModel
-public import SyncEngine
+public import Scenario
 
 /// The requests of a writer: a client that reaches the server directly. It reads a note before it changes it, unless
 /// the change is stale.

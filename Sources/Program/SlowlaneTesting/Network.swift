@@ -3,7 +3,7 @@ public import Foundation
 public import Impairment
 public import LinkModel
 internal import NIOPosix
-public import ProxyServer
+public import Proxy
 internal import Synchronization
 
 /// The network of a test: one proxy on a free port of the loopback interface, between the code under test and its

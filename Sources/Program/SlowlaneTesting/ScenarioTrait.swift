@@ -1,8 +1,7 @@
 internal import ConfigFiles
-internal import ScenarioModel
-public import ScenarioWorld
-internal import SimulatedWorld
+internal import Scenario
 public import Testing
+public import Worlds
 
 /// A trait that runs a scenario in virtual time before the test's function.
 public struct ScenarioTrait: TestTrait, TestScoping {

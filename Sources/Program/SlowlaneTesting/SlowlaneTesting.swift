@@ -3,7 +3,7 @@
 //  Owns: the traits of Swift Testing, the network of a test (one proxy on a free loopback port), the declared faults that
 //  must fire.
 //
-//  Does not own: proxies (ProxyServer), profiles and scenario files (ConfigFiles), runs of scenarios (SimulatedWorld).
+//  Does not own: proxies (Proxy), profiles and scenario files (ConfigFiles), runs of scenarios (Worlds/Simulated).
 
 public import Impairment
 

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
-internal import JSON
+internal import Wire
 
 /// A command that calls a running server.
 protocol ControlCommand: AsyncParsableCommand {

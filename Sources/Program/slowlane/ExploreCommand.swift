@@ -3,9 +3,9 @@ internal import CommandSupport
 internal import ConfigFiles
 internal import Determinism
 internal import Foundation
-internal import ScenarioModel
+internal import Scenario
 internal import ScenarioRunner
-internal import ScenarioWorld
+internal import Worlds
 
 /// `slowlane explore`.
 struct ExploreCommand: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import ScenarioModel
+internal import Scenario
 internal import ScenarioRunner
 
 /// `slowlane lint`.

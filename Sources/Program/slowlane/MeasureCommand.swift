@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import LiveMeasurement
 internal import NIOPosix
 
 /// `slowlane measure`.

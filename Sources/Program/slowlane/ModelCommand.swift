@@ -1,7 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import LinkWorkload
+internal import TCPModel
 
 /// `slowlane model`.
 struct ModelCommand: ParsableCommand {

@@ -1,10 +1,9 @@
 internal import ArgumentParser
+internal import Client
 internal import CommandSupport
 internal import Foundation
-internal import JSON
-internal import SyncClient
-internal import SyncEngine
-internal import SyncStore
+internal import LiveClient
+internal import Wire
 
 extension NotesCommand {
     /// `slowlane notes attach`.

@@ -1,7 +1,7 @@
 internal import ArgumentParser
+internal import Client
 internal import CommandSupport
-internal import SyncClient
-internal import SyncEngine
+internal import LiveClient
 
 extension NotesCommand {
     /// `slowlane notes new`.

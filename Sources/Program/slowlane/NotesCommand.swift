@@ -1,8 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import Foundation
-internal import SyncClient
-internal import SyncStore
+internal import LiveClient
 
 /// `slowlane notes`.
 struct NotesCommand: AsyncParsableCommand {

@@ -1,6 +1,6 @@
-internal import JSON
-internal import SyncClient
-internal import SyncEngine
+internal import Client
+internal import LiveClient
+internal import Wire
 
 /// The JSON objects of `slowlane notes` with `--json`; each has a `type` and a `version`.
 enum NotesJSON {

@@ -1,8 +1,8 @@
 internal import ArgumentParser
+internal import Client
 internal import CommandSupport
-internal import JSON
-internal import SyncClient
-internal import SyncEngine
+internal import LiveClient
+internal import Wire
 
 extension NotesCommand {
     /// `slowlane notes list`.

@@ -1,8 +1,8 @@
 internal import ArgumentParser
+internal import Client
 internal import CommandSupport
 internal import Foundation
-internal import SyncClient
-internal import SyncEngine
+internal import LiveClient
 
 #if canImport(Darwin)
     internal import Darwin

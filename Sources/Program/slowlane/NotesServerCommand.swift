@@ -3,7 +3,7 @@ internal import CommandSupport
 internal import Foundation
 internal import NotesServer
 internal import NotesService
-internal import ProxyServer
+internal import Proxy
 
 /// `slowlane notes-server`.
 struct NotesServerCommand: AsyncParsableCommand {

@@ -1,9 +1,9 @@
 internal import ArgumentParser
+internal import Client
 internal import CommandSupport
 internal import Foundation
-internal import ProxyServer
-internal import SyncClient
-internal import SyncEngine
+internal import LiveClient
+internal import Proxy
 
 extension NotesCommand {
     /// The options of the connection to the server.

@@ -1,7 +1,7 @@
+internal import Client
 internal import CommandSupport
-internal import JSON
-internal import SyncClient
-internal import SyncEngine
+internal import LiveClient
+internal import Wire
 
 /// The state of a store and of its synchronisation, for people and for programs.
 struct NotesStatus {

@@ -1,8 +1,8 @@
+internal import Client
 internal import CommandSupport
 internal import Determinism
-internal import JSON
-internal import SyncClient
-internal import SyncEngine
+internal import LiveClient
+internal import Wire
 
 /// The texts of `slowlane notes`.
 enum NotesText {

@@ -1,10 +1,10 @@
 internal import ArgumentParser
+internal import Client
 internal import CommandSupport
 internal import Foundation
-internal import JSON
-internal import SyncClient
-internal import SyncEngine
+internal import LiveClient
 internal import Synchronization
+internal import Wire
 
 extension NotesCommand {
     /// `slowlane notes watch`.

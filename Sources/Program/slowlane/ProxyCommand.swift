@@ -9,7 +9,7 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import PacketCapture
-internal import ProxyServer
+internal import Proxy
 
 /// `slowlane proxy`.
 struct ProxyCommand: AsyncParsableCommand {

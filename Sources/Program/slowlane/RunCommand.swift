@@ -3,8 +3,8 @@ internal import CommandSupport
 internal import ConfigFiles
 internal import Foundation
 internal import ScenarioRunner
-internal import ScenarioWorld
 internal import Synchronization
+internal import Worlds
 
 /// `slowlane run`.
 struct RunCommand: AsyncParsableCommand {

@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import ScenarioModel
+internal import Scenario
 
 /// The value of `--device`: the name of a device, and the command that is its client.
 struct DeviceProgram: ExpressibleByArgument {

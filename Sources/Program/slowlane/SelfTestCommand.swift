@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
 internal import ScenarioRunner
-internal import ScenarioWorld
+internal import Worlds
 
 /// `slowlane selftest`.
 struct SelfTestCommand: AsyncParsableCommand {

@@ -2,7 +2,6 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
 internal import Foundation
-internal import ToxiproxyCLI
 
 /// `slowlane server`.
 struct ServerCommand: AsyncParsableCommand {

@@ -1,9 +1,9 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import ScenarioModel
+internal import Scenario
 internal import ScenarioRunner
-internal import ScenarioWorld
+internal import Worlds
 
 /// `slowlane shrink`.
 struct ShrinkCommand: AsyncParsableCommand {

@@ -3,7 +3,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import Foundation
-internal import ToxiproxyCLI
 
 /// The entry point, which depends on the name of the program: Slowlane's own or one of Toxiproxy's programs.
 @main

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
 internal import Foundation
-internal import JSON
+internal import Wire
 
 /// `slowlane toxic`.
 struct ToxicCommand: AsyncParsableCommand {

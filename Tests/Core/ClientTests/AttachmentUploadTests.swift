@@ -1,6 +1,6 @@
+import Client
 import Determinism
 import NotesContract
-import SyncEngine
 import Testing
 
 /// The upload machine alone: requests, sizes of pieces, delays and errors.

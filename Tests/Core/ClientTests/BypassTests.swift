@@ -1,7 +1,7 @@
+import Client
 import Determinism
 import NotesContract
 import NotesService
-import SyncEngine
 import Testing
 
 /// Changes beside a slow read: no change waits for a response, and no late response replaces a change.

@@ -1,10 +1,10 @@
+import Client
 import Determinism
 import Foundation
-import JSON
 import NotesContract
 import NotesService
-import SyncEngine
 import Testing
+import Wire
 
 /// The work of a first pull and of a long queue is linear in the number of notes.
 @Suite struct CostTests {

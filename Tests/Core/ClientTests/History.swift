@@ -1,9 +1,9 @@
+import Client
 import Determinism
-import JSON
 import NotesContract
 import NotesService
-import SyncEngine
 import TestSupport
+import Wire
 
 /// A random history of two devices and a browser under failures of every kind, checked by a ``HistoryModel``.
 final class History {

@@ -1,8 +1,8 @@
+import Client
 import Determinism
-import JSON
 import NotesContract
 import NotesService
-import SyncEngine
+import Wire
 
 /// The plain reference of a history: what each user did and saw, and what may therefore be on the server.
 ///

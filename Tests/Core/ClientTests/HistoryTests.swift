@@ -1,5 +1,5 @@
+import Client
 import NotesService
-import SyncEngine
 import Testing
 
 #if canImport(FoundationEssentials)

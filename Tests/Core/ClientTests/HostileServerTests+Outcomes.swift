@@ -1,9 +1,9 @@
+import Client
 import Determinism
-import JSON
 import NotesContract
 import NotesService
-import SyncEngine
 import Testing
+import Wire
 
 /// Operations whose outcome is unknown.
 extension HostileServerTests {

@@ -1,9 +1,9 @@
+import Client
 import Determinism
-import JSON
 import NotesContract
 import NotesService
-import SyncEngine
 import Testing
+import Wire
 
 /// Pauses, `Retry-After` and recovery.
 extension HostileServerTests {

@@ -1,9 +1,9 @@
+import Client
 import Determinism
-import JSON
 import NotesContract
 import NotesService
-import SyncEngine
 import Testing
+import Wire
 
 /// Servers, gateways and accounts that are not what the client expects: accounts, validation and identifiers.
 @Suite struct HostileServerTests {

@@ -1,10 +1,10 @@
+import Client
 import Determinism
 import Foundation
-import JSON
 import NotesContract
 import NotesService
-import SyncEngine
 import Testing
+import Wire
 
 /// The end of the process at every point of every operation: the end state is the same, and nothing is executed twice.
 ///

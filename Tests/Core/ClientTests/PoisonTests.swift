@@ -1,8 +1,8 @@
+import Client
 import Determinism
-import JSON
 import NotesService
-import SyncEngine
 import Testing
+import Wire
 
 /// One bad note among many: its failures delay nothing else.
 @Suite struct PoisonTests {

@@ -1,9 +1,9 @@
 import Determinism
-import JSON
 import NotesContract
 import Testing
+import Wire
 
-@testable import SyncEngine
+@testable import Client
 
 /// Dates, delays and the values of the policy.
 @Suite struct ResponseTests {

@@ -1,9 +1,9 @@
+import Client
 import Determinism
-import JSON
 import NotesContract
 import NotesService
-import SyncEngine
 import Testing
+import Wire
 
 /// The rules of a client whose server and network work.
 @Suite struct SyncEngineTests {

@@ -1,9 +1,9 @@
+import Client
 import Determinism
-import JSON
 import NotesContract
 import NotesService
-import SyncEngine
 import Testing
+import Wire
 
 /// Access tokens that expire: one refresh for each rejection, and nothing is lost.
 @Suite struct TokenTests {

@@ -1,12 +1,12 @@
 import Determinism
 import Foundation
-import HTTPWire
 import LinkModel
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import TestSupport
 import Testing
+import Wire
 
 @testable import Impairment
 

@@ -1,10 +1,10 @@
 import Determinism
-import HTTPWire
 import LinkModel
 import NIOCore
 import TCPModel
 import TestSupport
 import Testing
+import Wire
 
 @testable import Impairment
 

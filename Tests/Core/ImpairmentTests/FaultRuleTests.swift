@@ -1,9 +1,9 @@
 import Determinism
-import HTTPWire
 import LinkModel
 import NIOCore
 import TestSupport
 import Testing
+import Wire
 
 @testable import Impairment
 

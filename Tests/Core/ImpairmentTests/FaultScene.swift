@@ -1,8 +1,8 @@
 import Determinism
-import HTTPWire
 import LinkModel
 import NIOCore
 import TestSupport
+import Wire
 
 @testable import Impairment
 

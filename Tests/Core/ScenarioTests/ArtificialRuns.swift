@@ -1,7 +1,7 @@
 import Determinism
 import LinkModel
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// Runs without clients and servers, whose violation an artificial rule decides on: each step of device A reads the index,
 /// and then sends the change of its note. Requests are counted as in other worlds, so that fewer steps shift the numbers

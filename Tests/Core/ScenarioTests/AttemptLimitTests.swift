@@ -1,7 +1,7 @@
 import Determinism
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 @Suite struct AttemptLimitTests {
     /// Returns the number of the first attempt that exceeds the limit; `nil` if none of the given number does.

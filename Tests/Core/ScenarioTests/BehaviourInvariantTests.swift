@@ -2,7 +2,7 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// The invariants I11 to I18: each with a run that violates it, and a near miss.
 @Suite struct BehaviourInvariantTests {

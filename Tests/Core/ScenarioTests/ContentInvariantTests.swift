@@ -2,7 +2,7 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// Invariants that need what requests say: each with a run that violates it, and a near miss.
 @Suite struct ContentInvariantTests {

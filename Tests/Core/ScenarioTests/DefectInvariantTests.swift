@@ -2,7 +2,7 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// Rules of invariants that single defects of clients and servers break: each with a run that breaks it, and near misses.
 @Suite struct DefectInvariantTests {

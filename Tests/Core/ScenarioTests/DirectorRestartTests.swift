@@ -2,7 +2,7 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// Clients that start again by themselves, devices that do not come back, optional steps, and acts without a step.
 @Suite struct DirectorRestartTests {

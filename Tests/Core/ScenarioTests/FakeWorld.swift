@@ -1,7 +1,7 @@
 import Determinism
 import LinkModel
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// A world of simple clients and a simple server in virtual time, which executes the orders of a director.
 ///

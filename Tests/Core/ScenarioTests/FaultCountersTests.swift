@@ -2,7 +2,7 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// The choice of the exchanges and points of faults.
 @Suite struct FaultCountersTests {

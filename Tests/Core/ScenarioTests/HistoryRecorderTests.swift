@@ -1,7 +1,7 @@
 import Determinism
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 @Suite struct HistoryRecorderTests {
     private static func recorder(at start: Instant = .start) -> HistoryRecorder {

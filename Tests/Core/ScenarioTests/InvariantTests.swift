@@ -2,7 +2,7 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// Each invariant with a run that keeps it, and one that violates it.
 @Suite struct InvariantTests {

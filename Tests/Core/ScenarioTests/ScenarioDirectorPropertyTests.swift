@@ -3,10 +3,10 @@ import LinkModel
 import TestSupport
 import Testing
 
-@testable import ScenarioModel
-
 // The testing library has a type of that name too.
-private typealias Expectation = ScenarioModel.Expectation
+import struct Scenario.Expectation
+
+@testable import Scenario
 
 /// Random plans in random worlds.
 @Suite struct ScenarioDirectorPropertyTests {

@@ -2,14 +2,15 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import ScenarioModel
-
 // The testing library has a type of that name too.
-private typealias Expectation = ScenarioModel.Expectation
+import struct Scenario.Expectation
+import struct Scenario.SourceLocation
+
+@testable import Scenario
 
 /// The director with a simple world in virtual time.
 @Suite struct ScenarioDirectorTests {
-    static func location(_ line: Int) -> ScenarioModel.SourceLocation {
+    static func location(_ line: Int) -> SourceLocation {
         SourceLocation(file: "s.yaml", line: line, column: 3)
     }
 

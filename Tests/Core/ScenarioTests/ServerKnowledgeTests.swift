@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 @Suite struct ServerKnowledgeTests {
     /// A device that has settled, and has polled since.

@@ -1,4 +1,4 @@
-import ScenarioModel
+import Scenario
 import Testing
 
 /// URLs of servers.

@@ -1,7 +1,7 @@
 import Determinism
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// Guesses of small scenarios, and merged faults, decided by an artificial rule.
 @Suite struct ShrinkerGuessTests {

@@ -2,7 +2,7 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// Parts of a run in time, and what makes a large scenario small, decided by an artificial rule.
 @Suite struct ShrinkerWindowTests {

@@ -1,7 +1,7 @@
 import Determinism
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 @Suite struct StepPlanTests {
     private static func step(_ trigger: Scenario.Step.Trigger, mark: String? = nil) -> Scenario.Step {

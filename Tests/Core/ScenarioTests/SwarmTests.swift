@@ -3,7 +3,7 @@ import LinkModel
 import TestSupport
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// The draws of an exploration: a pure function of scenario and seed, in which every element has its own stream.
 @Suite struct SwarmTests {

@@ -1,7 +1,7 @@
 import Determinism
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// Verdicts about metrics.
 @Suite struct ThresholdVerdictTests {

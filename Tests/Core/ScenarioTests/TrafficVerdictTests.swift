@@ -2,10 +2,10 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import ScenarioModel
-
 // The testing library has a type of that name too.
-private typealias Expectation = ScenarioModel.Expectation
+import struct Scenario.Expectation
+
+@testable import Scenario
 
 /// A handwritten history of the devices A and B and the writer W.
 struct HandwrittenRun {
@@ -65,9 +65,9 @@ struct HandwrittenRun {
         return id
     }
 
-    func outcome(_ kind: ScenarioModel.Expectation.Kind) -> Verdict.Outcome {
+    func outcome(_ kind: Expectation.Kind) -> Verdict.Outcome {
         var evaluator = ExpectationEvaluator(scenario, history)
-        return evaluator.outcome(of: ScenarioModel.Expectation(kind, location: SourceLocation(file: "s.yaml")))
+        return evaluator.outcome(of: Expectation(kind, location: SourceLocation(file: "s.yaml")))
     }
 }
 

@@ -2,10 +2,10 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import ScenarioModel
-
 // The testing library has a type of that name too.
-private typealias Expectation = ScenarioModel.Expectation
+import struct Scenario.Expectation
+
+@testable import Scenario
 
 /// Verdicts of handwritten histories.
 @Suite struct VerdictTests {

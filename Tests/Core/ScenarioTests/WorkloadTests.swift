@@ -2,7 +2,7 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// The workload: seed and entry alone determine the steps of an entry.
 @Suite struct WorkloadTests {

@@ -1,7 +1,10 @@
 import Determinism
 import Testing
 
-@testable import ScenarioModel
+// The testing library has a type of that name too.
+import struct Scenario.Expectation
+
+@testable import Scenario
 
 /// Repeated writes on a server other than the built-in one, which is known by its responses only (I2).
 @Suite struct WriteEffectsTests {
@@ -244,7 +247,7 @@ import Testing
         run.write(status: 204, isLost: true)
         run.write(status: 204)
         let any = RequestPattern(method: nil, row: nil)
-        func traffic(_ duplicates: Int, count: Int) -> ScenarioModel.Expectation {
+        func traffic(_ duplicates: Int, count: Int) -> Expectation {
             .init(
                 .traffic(
                     .init(

@@ -1,9 +1,9 @@
 import ConfigFiles
 import Determinism
-import JSON
 import LinkModel
 import Logging
 import Testing
+import Wire
 
 @testable import CommandSupport
 @testable import PacketCapture

@@ -1,6 +1,7 @@
 import ConfigFiles
 import Foundation
-import ScenarioModel
+import Scenario
+import TestSupport
 import Testing
 
 @testable import CommandSupport
@@ -8,7 +9,7 @@ import Testing
 /// Texts about scenario files.
 @Suite struct ScenarioTextTests {
     @Test func theDocumentationHasTheTablesOfTheFormat() throws {
-        let page = URL(filePath: #filePath).appending(path: "../../../docs/scenarios.md").standardizedFileURL
+        let page = Repository.root.appending(path: "docs/scenarios.md")
         let text = try String(contentsOf: page, encoding: .utf8)
         let start = try #require(text.range(of: "--filter ScenarioTextTests -->\n")).upperBound
         let end = try #require(text.range(of: "<!-- end of the tables -->")).lowerBound
@@ -21,7 +22,7 @@ import Testing
     }
 
     @Test func theDocumentationHasTheInvariants() throws {
-        let page = URL(filePath: #filePath).appending(path: "../../../docs/invariants.md").standardizedFileURL
+        let page = Repository.root.appending(path: "docs/invariants.md")
         let text = try String(contentsOf: page, encoding: .utf8)
         let start = try #require(text.range(of: "--filter ScenarioTextTests -->\n")).upperBound
         let found = "\n" + ScenarioText.invariantsMarkdown().joined(separator: "\n") + "\n"

@@ -1,12 +1,13 @@
 import Determinism
 import Foundation
 import LinkModel
+import TestSupport
 import Testing
 
 @testable import ConfigFiles
 
 @Suite(.timeLimit(.minutes(10))) struct ProfileTests {
-    private static let folder = URL(filePath: #filePath).appending(path: "../../../profiles").standardizedFileURL
+    private static let folder = Repository.root.appending(path: "profiles")
 
     @Test func everyFileInTheFolderIsBuiltIn() throws {
         let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path())

@@ -1,4 +1,4 @@
-import ScenarioModel
+import Scenario
 import Testing
 
 @testable import ConfigFiles

@@ -1,5 +1,5 @@
 import ConfigFiles
-import ScenarioModel
+import Scenario
 import Testing
 
 /// What scenario files say about the expense app.

@@ -1,6 +1,6 @@
 import Determinism
 import LinkModel
-import ScenarioModel
+import Scenario
 import Testing
 
 @testable import ConfigFiles

@@ -1,5 +1,5 @@
 import Foundation
-import ScenarioModel
+import Scenario
 import TestSupport
 import Testing
 
@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test func theExampleInTheDocumentationIsValid() throws {
-        let page = URL(filePath: #filePath).appending(path: "../../../docs/scenarios.md").standardizedFileURL
+        let page = Repository.root.appending(path: "docs/scenarios.md")
         let parts = try String(contentsOf: page, encoding: .utf8).split(separator: "```")
         let example = try #require(parts.first { $0.hasPrefix("yaml\nscenario: 1") })
         let file = try ScenarioFile(parsing: String(example.dropFirst("yaml".count)), file: "example.yaml")
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test func theDocumentationListsTheBuiltInScenarios() throws {
-        let page = URL(filePath: #filePath).appending(path: "../../../docs/scenarios.md").standardizedFileURL
+        let page = Repository.root.appending(path: "docs/scenarios.md")
         let text = try String(contentsOf: page, encoding: .utf8)
         let table = try #require(
             text.split(separator: "\n| scenario | story | tags | ").last?.split(separator: "\n\n").first)
@@ -170,7 +170,7 @@ import Testing
     }
 
     @Test(arguments: ["scenarios", "timelines"]) func everyFileInTheFolderIsBuiltIn(_ folder: String) throws {
-        let path = URL(filePath: #filePath).appending(path: "../../../\(folder)").standardizedFileURL.path()
+        let path = Repository.root.appending(path: "\(folder)").path()
         let files = try FileManager.default.contentsOfDirectory(atPath: path).sorted()
         #expect(EmbeddedFile.all(in: folder).map { $0.name + ".yaml" }.sorted() == files)
     }

@@ -1,7 +1,7 @@
 import Determinism
 import Foundation
 import LinkModel
-import ScenarioModel
+import Scenario
 import TestSupport
 import Testing
 

@@ -1,7 +1,10 @@
 import Foundation
-import ScenarioModel
+import Scenario
 import TestSupport
 import Testing
+
+// The testing library has a type of that name too.
+import struct Scenario.SourceLocation
 
 @testable import ConfigFiles
 
@@ -17,7 +20,7 @@ import Testing
     }
 
     private static func describe(_ value: Any) -> String {
-        if value is ScenarioModel.SourceLocation { return "" }
+        if value is SourceLocation { return "" }
         let children = Mirror(reflecting: value).children
         if children.isEmpty { return "\(value)" }
         let parts = children.filter { $0.label != "locations" }.map { "\($0.label ?? ""): \(describe($0.value))" }

@@ -1,6 +1,6 @@
 import Determinism
 import Foundation
-import ScenarioModel
+import Scenario
 import TestSupport
 import Testing
 

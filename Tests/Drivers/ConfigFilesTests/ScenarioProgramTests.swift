@@ -2,7 +2,7 @@ import Determinism
 import Testing
 
 @testable import ConfigFiles
-@testable import ScenarioModel
+@testable import Scenario
 
 /// Files with programs as clients and servers.
 @Suite struct ScenarioProgramTests {

@@ -1,5 +1,5 @@
 import Foundation
-import ScenarioModel
+import Scenario
 import TestSupport
 import Testing
 

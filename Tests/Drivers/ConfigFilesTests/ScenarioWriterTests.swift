@@ -1,9 +1,13 @@
 import ConfigFiles
 import Determinism
 import LinkModel
-import ScenarioModel
+import Scenario
 import TestSupport
 import Testing
+
+// The testing library has a type of that name too.
+import struct Scenario.Expectation
+import struct Scenario.SourceLocation
 
 /// Scenarios as text: what is written is read as the same scenario.
 @Suite struct ScenarioWriterTests {
@@ -15,7 +19,7 @@ import Testing
         scenario.locations = [:]
         // The seed of a commit is not a value of the file.
         if scenario.seedOrigin == .commit { scenario.seed = 1 }
-        func rank(_ expectation: ScenarioModel.Expectation) -> String {
+        func rank(_ expectation: Expectation) -> String {
             switch expectation.kind {
             case .traffic: "0"
             case .always: "1"
@@ -37,7 +41,7 @@ import Testing
 
     /// Returns all values of a value in one line, without source locations and working folders.
     private static func text(_ value: Any) -> String {
-        if value is ScenarioModel.SourceLocation { return "" }
+        if value is SourceLocation { return "" }
         if let texts = value as? [Scenario.Argument] { return "\(texts.map { ($0.name, $0.value) })" }
         if let program = value as? Scenario.Program { return "\(program.arguments)" }
         if let link = value as? Timeline.NamedConditions {
@@ -100,7 +104,7 @@ import Testing
     @Test func aScenarioWithoutSettingsIsShort() throws {
         var scenario = Scenario(name: "short")
         let wifi = try #require(ProfileCatalogue.builtInProfile(named: "wifi"))
-        let location = ScenarioModel.SourceLocation(file: "")
+        let location = SourceLocation(file: "")
         scenario.devices = [
             .init(
                 name: "A", user: "ada", startsSynced: true,
@@ -112,7 +116,7 @@ import Testing
                 action: (actor: "A", action: .create(row: "n1", title: nil, text: "3 l")), mark: nil, location: location
             )
         ]
-        scenario.expectations = [ScenarioModel.Expectation(.agree(["A", "server"]), location: location)]
+        scenario.expectations = [Expectation(.agree(["A", "server"]), location: location)]
         #expect(
             try ScenarioWriter.text(scenario) == """
                 scenario: 1
@@ -137,8 +141,8 @@ import Testing
     @Test func whatTheFormatDoesNotHaveIsRefused() throws {
         var scenario = Scenario(name: "odd")
         scenario.devices = [.init(name: "A", user: "ada", startsSynced: true, network: [])]
-        let agree = ScenarioModel.Expectation(
-            .agree(["A", "server"]), location: ScenarioModel.SourceLocation(file: ""))
+        let agree = Expectation(
+            .agree(["A", "server"]), location: SourceLocation(file: ""))
         scenario.expectations = [agree, agree]
         #expect(throws: ScenarioWriter.UnsupportedError.self) { try ScenarioWriter.text(scenario) }
         scenario.expectations = [agree]
@@ -165,7 +169,7 @@ import Testing
 /// Random scenarios with values that a file may have.
 private struct RandomScenario {
     private var generator: SeededGenerator
-    private let location = ScenarioModel.SourceLocation(file: "")
+    private let location = SourceLocation(file: "")
 
     /// The time of the mark `m0`, at which windows end.
     private var markTime = Nanoseconds.zero
@@ -289,9 +293,9 @@ private struct RandomScenario {
             since: isTrue() ? nil : .time(min(time(), markTime)), until: isTrue() ? nil : .mark("m0"))
     }
 
-    private mutating func expectations() -> [ScenarioModel.Expectation.Kind] {
+    private mutating func expectations() -> [Expectation.Kind] {
         let least = number(0...5)
-        let traffic = ScenarioModel.Expectation.Traffic(
+        let traffic = Expectation.Traffic(
             request: RequestPattern(method: nil, row: isTrue() ? nil : "n2"), from: isTrue() ? nil : "A",
             seen: isTrue() ? .server : .proxy, between: isTrue() ? nil : (.time(min(time(), markTime)), .mark("m0")),
             count: isTrue() ? .budget(min: least) : .range(least...(isTrue() ? .max : least + number(0...2))),
@@ -355,7 +359,7 @@ private struct RandomScenario {
                     location: location)
             ]
         }
-        scenario.expectations = expectations().map { ScenarioModel.Expectation($0, location: location) }
+        scenario.expectations = expectations().map { Expectation($0, location: location) }
         if isTrue() { scenario.invariants = .init(adding: [.order], dropping: [.noFalseConflict]) }
         if isTrue() {
             scenario.exploration = .init(seeds: 50, vary: isTrue() ? [.config] : [.workload, .network, .faults])

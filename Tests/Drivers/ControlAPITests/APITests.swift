@@ -1,8 +1,8 @@
 import ControlAPI
 import Foundation
-import JSON
 import TestSupport
 import Testing
+import Wire
 
 /// Toxiproxy's contract over HTTP, and with proxies that have sockets. `APIResponseTests` has the rest.
 @Suite(.timeLimit(.minutes(10))) struct APITests {

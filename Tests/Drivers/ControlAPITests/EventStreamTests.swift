@@ -1,10 +1,10 @@
 import ControlAPI
 import Foundation
-import JSON
 import NIOPosix
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
 /// The stream of events over HTTP, with proxies that have sockets.
 @Suite(.timeLimit(.minutes(2))) struct EventStreamTests {

@@ -1,11 +1,11 @@
 import ControlAPI
 import Foundation
 import HTTPTypes
-import JSON
 import NIOCore
 import NIOPosix
 import TestSupport
 import Testing
+import Wire
 
 extension HTTPReply {
     var json: JSONValue? { JSONText.parse(Array(body.utf8)) }

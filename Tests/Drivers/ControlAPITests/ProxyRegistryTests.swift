@@ -1,10 +1,10 @@
 import Foundation
-import JSON
 import Logging
 import NIOPosix
-import ProxyServer
+import Proxy
 import TestSupport
 import Testing
+import Wire
 
 @testable import ControlAPI
 

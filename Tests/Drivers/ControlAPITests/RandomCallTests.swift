@@ -1,10 +1,10 @@
 import ControlAPI
 import Foundation
-import JSON
 import NIOCore
 import NIOPosix
 import TestSupport
 import Testing
+import Wire
 
 /// Random API calls on a server with live traffic: 1000 calls, or `SLOWLANE_RANDOM_CALLS`.
 @Suite(.timeLimit(.minutes(15))) struct RandomCallTests {

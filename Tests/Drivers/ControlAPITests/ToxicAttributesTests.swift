@@ -1,6 +1,6 @@
 import ControlAPI
-import JSON
 import Testing
+import Wire
 
 @Suite struct ToxicAttributesTests {
     @Test func numbersAndTextsAreParsed() throws {

@@ -1,9 +1,9 @@
 import HTTPTypes
-import JSON
 import Logging
 import NIOPosix
 import Synchronization
 import Testing
+import Wire
 
 @testable import ControlAPI
 

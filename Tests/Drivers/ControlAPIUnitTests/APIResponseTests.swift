@@ -1,8 +1,8 @@
 import Foundation
 import HTTPTypes
-import JSON
 import TestSupport
 import Testing
+import Wire
 
 @testable import ControlAPI
 

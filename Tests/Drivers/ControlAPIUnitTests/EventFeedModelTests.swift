@@ -1,14 +1,13 @@
 import Determinism
 import HTTPTypes
-import JSON
 import LinkModel
 import NIOCore
 import Testing
 
 @testable import ControlAPI
-@testable import HTTPWire
 @testable import Impairment
-@testable import ProxyServer
+@testable import Proxy
+@testable import Wire
 
 /// The events of proxies, in virtual time.
 struct EventFeedModelTests {

@@ -1,12 +1,12 @@
 import HTTPTypes
-import JSON
 import NIOPosix
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
 @testable import ControlAPI
-@testable import ProxyServer
+@testable import Proxy
 
 /// Readers of the stream of events, without sockets.
 @Suite(.timeLimit(.minutes(10))) struct EventFeedTests {

@@ -1,7 +1,7 @@
 import Determinism
-import JSON
 import TestSupport
 import Testing
+import Wire
 
 @testable import ControlAPI
 

@@ -1,8 +1,8 @@
 import HTTPTypes
-import JSON
 import NIOPosix
 import TestSupport
 import Testing
+import Wire
 
 @testable import ControlAPI
 

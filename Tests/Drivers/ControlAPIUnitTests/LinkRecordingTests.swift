@@ -1,15 +1,15 @@
 import ConfigFiles
 import Determinism
 import HTTPTypes
-import JSON
 import LinkModel
-import ScenarioModel
+import Scenario
 import TestSupport
 import Testing
+import Wire
 
 @testable import ControlAPI
 @testable import Impairment
-@testable import ProxyServer
+@testable import Proxy
 
 /// Recordings of links and faults, in virtual time.
 struct LinkRecordingTests {

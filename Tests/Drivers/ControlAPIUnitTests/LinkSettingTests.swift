@@ -1,6 +1,6 @@
 import HTTPTypes
-import JSON
 import Testing
+import Wire
 
 @testable import ControlAPI
 

@@ -1,11 +1,11 @@
 import ConfigFiles
 import Determinism
 import Foundation
-import JSON
 import LinkModel
-import ScenarioModel
+import Scenario
 import TestSupport
 import Testing
+import Wire
 
 @testable import ControlAPI
 @testable import Impairment

@@ -1,7 +1,7 @@
 import HTTPTypes
-import JSON
-import ProxyServer
+import Proxy
 import Testing
+import Wire
 
 @testable import ControlAPI
 

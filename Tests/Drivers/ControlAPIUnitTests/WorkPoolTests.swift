@@ -1,10 +1,10 @@
 import Dispatch
 import HTTPTypes
-import JSON
 import NIOPosix
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
 @testable import ControlAPI
 

@@ -1,10 +1,11 @@
 import ConfigFiles
 import Determinism
 import Foundation
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import Synchronization
+import TestSupport
 import Testing
+import Worlds
 
 @testable import LiveWorld
 
@@ -61,7 +62,7 @@ import Testing
     /// Runs a client of `Examples/python/own-server`, the first response to which is lost, against its server.
     private static func repeatedCreation(_ client: String, _ contract: String) async throws -> Verdict {
         let path = "Examples/python/own-server/scenarios/create-answer-lost.yaml"
-        let root = URL(filePath: #filePath).appending(path: "../../..").standardizedFileURL.path
+        let root = Repository.root.path
         let text = try String(contentsOfFile: "\(root)/\(path)", encoding: .utf8)
             .replacing("client.py, correct", with: "client.py, \(client)")
             .replacing("server.py, status-and-body", with: "server.py, \(contract)")

@@ -1,10 +1,10 @@
 import ConfigFiles
 import Determinism
 import Foundation
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import Synchronization
 import Testing
+import Worlds
 
 @testable import LiveWorld
 

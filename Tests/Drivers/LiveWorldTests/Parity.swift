@@ -1,5 +1,5 @@
 import Determinism
-import ScenarioModel
+import Scenario
 
 /// The comparison of a run in virtual time with the same run in real time.
 ///

@@ -1,13 +1,12 @@
+import Client
 import ConfigFiles
 import Determinism
 import LinkModel
 import LiveWorld
-import ScenarioWorld
-import SimulatedWorld
-import SyncEngine
 import Testing
+import Worlds
 
-@testable import ScenarioModel
+@testable import Scenario
 
 /// Failures that were found and shrunk in virtual time, run over sockets with the real clock.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct ShrunkReplayTests {

@@ -1,4 +1,4 @@
-import ScenarioModel
+import Scenario
 
 extension WorldCase {
     /// Thresholds, invariants, and acts of devices other than changes.

@@ -1,4 +1,4 @@
-import ScenarioModel
+import Scenario
 
 extension WorldCase {
     // MARK: Fault points

@@ -1,4 +1,4 @@
-import ScenarioModel
+import Scenario
 
 extension WorldCase {
     /// Networks, generated notes and the reactive workload.

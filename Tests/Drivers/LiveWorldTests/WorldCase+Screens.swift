@@ -1,4 +1,4 @@
-import ScenarioModel
+import Scenario
 
 extension WorldCase {
     /// Screens, calls and versions of the reference client.

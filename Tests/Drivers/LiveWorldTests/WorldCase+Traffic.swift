@@ -1,4 +1,4 @@
-import ScenarioModel
+import Scenario
 
 extension WorldCase {
     /// Order, repetitions, bytes, parts of the run, and what must be seen once.

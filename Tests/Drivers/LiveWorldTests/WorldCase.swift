@@ -1,8 +1,8 @@
 import ConfigFiles
 import Determinism
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import Testing
+import Worlds
 
 /// A small scenario whose verdict is the same in both worlds.
 struct WorldCase: Sendable, CustomTestStringConvertible {

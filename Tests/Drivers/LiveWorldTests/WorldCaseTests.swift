@@ -1,9 +1,8 @@
 import Determinism
 import LiveWorld
-import ScenarioModel
-import ScenarioWorld
-import SimulatedWorld
+import Scenario
 import Testing
+import Worlds
 
 /// The same small scenarios in virtual time and in real time.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct WorldCaseTests {

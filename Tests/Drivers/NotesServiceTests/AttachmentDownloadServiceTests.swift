@@ -1,8 +1,8 @@
+import Client
 import Determinism
 import HTTPTypes
 import NotesContract
 import NotesService
-import SyncEngine
 import Testing
 
 /// The download machine against the service, in virtual time, with random cuts.

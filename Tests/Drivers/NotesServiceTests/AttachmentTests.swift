@@ -1,8 +1,8 @@
 import Foundation
 import HTTPTypes
-import JSON
 import NotesContract
 import Testing
+import Wire
 
 @testable import NotesService
 

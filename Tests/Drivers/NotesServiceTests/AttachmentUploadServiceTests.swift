@@ -1,8 +1,8 @@
+import Client
 import Determinism
 import HTTPTypes
 import NotesContract
 import NotesService
-import SyncEngine
 import TestSupport
 import Testing
 

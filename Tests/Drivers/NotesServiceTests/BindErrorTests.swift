@@ -1,4 +1,4 @@
-import HTTPServing
+import HTTPSockets
 import HTTPTypes
 import Testing
 

@@ -1,11 +1,11 @@
 import Foundation
 import GRDB
 import HTTPTypes
-import JSON
 import NotesContract
 import NotesService
 import TestSupport
 import Testing
+import Wire
 
 /// Extensions of `compat` and `strict`: cursors, expiring tombstones, tokens, sessions, pins, limits.
 @Suite struct ContractExtensionTests {

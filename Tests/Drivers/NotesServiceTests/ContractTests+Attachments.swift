@@ -1,8 +1,8 @@
-import JSON
 import NotesContract
 import NotesService
 import TestSupport
 import Testing
+import Wire
 
 /// The rows of attachments, which `orig` lacks.
 extension Row {

@@ -1,9 +1,9 @@
 import Foundation
-import JSON
 import NotesContract
 import NotesService
 import TestSupport
 import Testing
+import Wire
 
 /// The rows, numbered by the section of the contract: 1 the note, 2 endpoints, 3 authentication and ownership, 4
 /// revisions, 5 conditional requests, 6 other statuses, 10 differences between contracts.

@@ -1,11 +1,11 @@
 import Foundation
-import JSON
 import NotesContract
 import NotesServer
 import NotesService
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
 /// The rows of the contract table against a server of their own, over HTTP, for each contract.
 @Suite(.timeLimit(.minutes(10))) struct ContractTests {

@@ -1,10 +1,10 @@
 import Foundation
-import HTTPServing
+import HTTPSockets
 import HTTPTypes
-import HTTPWire
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
 /// A connection of the HTTP server: framing, order, deadlines, slots.
 @Suite(.timeLimit(.minutes(10))) struct HTTPServerConnectionTests {

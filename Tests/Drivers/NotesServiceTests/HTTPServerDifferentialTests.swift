@@ -1,11 +1,11 @@
 import Determinism
 import Foundation
-import HTTPServing
+import HTTPSockets
 import HTTPTypes
-import HTTPWire
 import NIOCore
 import TestSupport
 import Testing
+import Wire
 
 /// Random conversations with the HTTP server over a socket and with the pure machine: the bytes of the responses and
 /// the ends of the connections must be equal.

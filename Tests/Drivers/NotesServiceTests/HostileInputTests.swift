@@ -1,11 +1,11 @@
 import Foundation
 import HTTPTypes
-import JSON
 import NotesContract
 import NotesServer
 import NotesService
 import TestSupport
 import Testing
+import Wire
 
 /// Hostile input gets a 4xx with a reason, or is served; never a 5xx.
 @Suite(.timeLimit(.minutes(10))) struct HostileInputTests {

@@ -1,8 +1,8 @@
 import GRDB
-import JSON
 import NotesContract
 import Synchronization
 import Testing
+import Wire
 
 @testable import NotesService
 

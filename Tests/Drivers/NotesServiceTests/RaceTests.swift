@@ -1,10 +1,10 @@
 import Foundation
-import JSON
 import NotesContract
 import NotesServer
 import NotesService
 import TestSupport
 import Testing
+import Wire
 
 /// Concurrent writers over HTTP. The suite is serialized because each test keeps several cores busy.
 ///

@@ -1,5 +1,5 @@
-import HTTPWire
 import TestSupport
+import Wire
 
 /// What a client sends on one connection.
 struct Conversation {

@@ -1,10 +1,10 @@
 import Foundation
-import HTTPServing
+import HTTPSockets
 import HTTPTypes
-import HTTPWire
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
 /// Slow and stalled clients of the HTTP server.
 @Suite(.timeLimit(.minutes(10))) struct SlowClientTests {

@@ -1,11 +1,11 @@
 import Foundation
 import HTTPTypes
-import JSON
 import NotesContract
 import NotesServer
 import NotesService
 import TestSupport
 import Testing
+import Wire
 
 /// Test hooks over HTTP and in Swift.
 @Suite(.timeLimit(.minutes(10))) struct TestHooksTests {

@@ -2,11 +2,10 @@ import Impairment
 import LinkModel
 import NIOCore
 import NIOPosix
-import SystemSockets
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 #if os(Linux)
     import Foundation

@@ -1,5 +1,4 @@
 import Foundation
-import HTTPWire
 import Impairment
 import NIOCore
 import NIOPosix
@@ -8,8 +7,9 @@ import NotesService
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
-@testable import ProxyServer
+@testable import Proxy
 
 /// Exchange tracking with independent HTTP clients and servers: every request and response is recognised.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct ExchangePeerTests {

@@ -2,11 +2,10 @@ import Impairment
 import LinkModel
 import NIOConcurrencyHelpers
 import NIOCore
-import SpliceRelay
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 #if canImport(Darwin)
     import Darwin

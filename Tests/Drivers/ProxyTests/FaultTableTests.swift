@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 /// The table of faults with sockets: a client and a server around a proxy.
 @Suite(.timeLimit(.minutes(1))) struct FaultTableTests {

@@ -3,7 +3,7 @@ import NIOPosix
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 /// Connections that loop back to a proxy are reset after few rounds.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct LoopDetectorTests {

@@ -4,7 +4,7 @@ import LinkModel
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 /// All connections together stay within the memory limit, also when they move from the fast path to the link at once.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct MemoryLimitTests {

@@ -4,7 +4,7 @@ import NIOPosix
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 /// Lookups whose name server does not respond do not delay others.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct NameResolverTests {

@@ -8,7 +8,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 /// Fault rules of a running proxy.
 @Suite(.timeLimit(.minutes(2))) struct ProxyFaultTests {

@@ -1,12 +1,12 @@
-import HTTPWire
 import Impairment
 import LinkModel
 import NIOCore
 import TCPModel
 import TestSupport
 import Testing
+import Wire
 
-@testable import ProxyServer
+@testable import Proxy
 
 /// Observers of a running proxy.
 @Suite(.timeLimit(.minutes(2))) struct ProxyObservationTests {

@@ -6,7 +6,7 @@ import NIOPosix
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 /// Stopping during transfers: all bytes and then a FIN within the grace period, otherwise a RST.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ProxyStopTests {

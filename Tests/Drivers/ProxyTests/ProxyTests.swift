@@ -8,7 +8,7 @@ import TCPModel
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 #if canImport(Darwin)
     import Darwin

@@ -4,7 +4,7 @@ import LinkModel
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 #if canImport(Darwin)
     import Darwin

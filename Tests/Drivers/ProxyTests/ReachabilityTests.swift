@@ -3,7 +3,7 @@ import LinkModel
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 #if canImport(Darwin)
     import Darwin

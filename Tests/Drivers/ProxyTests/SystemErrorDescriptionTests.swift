@@ -1,7 +1,7 @@
 import NIOCore
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 #if canImport(Darwin)
     import Darwin

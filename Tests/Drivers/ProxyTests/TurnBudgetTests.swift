@@ -6,7 +6,7 @@ import NIOPosix
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 #if canImport(Darwin)
     import Darwin

@@ -5,7 +5,7 @@ import NIOPosix
 import TestSupport
 import Testing
 
-@testable import ProxyServer
+@testable import Proxy
 
 /// Runs `body` with a proxy in front of a listening socket, and stops the proxy afterwards.
 func withProxy(

@@ -1,13 +1,12 @@
+import Client
 import CommandSupport
 import Determinism
 import Foundation
-import ScenarioModel
-import ScenarioWorld
-import SimulatedWorld
-import SyncEngine
+import Scenario
 import Synchronization
 import TestSupport
 import Testing
+import Worlds
 
 @testable import ScenarioRunner
 

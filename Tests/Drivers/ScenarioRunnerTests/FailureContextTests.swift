@@ -1,7 +1,7 @@
 import Determinism
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import Testing
+import Worlds
 
 @testable import ScenarioRunner
 

@@ -1,7 +1,7 @@
+import Client
 import ConfigFiles
 import Determinism
-import ScenarioModel
-import SyncEngine
+import Scenario
 import TestSupport
 import Testing
 

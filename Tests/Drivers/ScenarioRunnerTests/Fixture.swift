@@ -1,8 +1,8 @@
+import Client
 import ConfigFiles
 import Determinism
-import ScenarioModel
-import ScenarioWorld
-import SyncEngine
+import Scenario
+import Worlds
 
 @testable import ScenarioRunner
 

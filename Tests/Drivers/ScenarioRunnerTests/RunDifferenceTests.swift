@@ -1,5 +1,5 @@
 import Determinism
-import ScenarioModel
+import Scenario
 import Testing
 
 @testable import ScenarioRunner

@@ -1,7 +1,7 @@
 import ConfigFiles
-import JSON
-import ScenarioModel
+import Scenario
 import Testing
+import Wire
 
 @testable import ScenarioRunner
 

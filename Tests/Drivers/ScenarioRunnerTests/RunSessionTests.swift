@@ -1,9 +1,9 @@
 import CommandSupport
 import Foundation
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import TestSupport
 import Testing
+import Worlds
 
 @testable import ScenarioRunner
 

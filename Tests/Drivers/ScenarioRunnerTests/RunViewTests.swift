@@ -1,7 +1,7 @@
-import JSON
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import Testing
+import Wire
+import Worlds
 
 @testable import ScenarioRunner
 

@@ -1,10 +1,10 @@
 import ConfigFiles
 import Determinism
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import Synchronization
 import TestSupport
 import Testing
+import Worlds
 
 @testable import ScenarioRunner
 

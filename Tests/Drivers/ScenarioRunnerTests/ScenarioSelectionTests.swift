@@ -1,8 +1,8 @@
 import Foundation
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import TestSupport
 import Testing
+import Worlds
 
 @testable import ScenarioRunner
 

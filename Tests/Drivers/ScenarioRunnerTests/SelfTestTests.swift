@@ -1,11 +1,11 @@
+import Client
 import CommandSupport
 import ConfigFiles
 import Foundation
-import ScenarioModel
-import ScenarioWorld
-import SyncEngine
+import Scenario
 import TestSupport
 import Testing
+import Worlds
 
 @testable import ScenarioRunner
 

@@ -1,7 +1,7 @@
 import CommandSupport
 import ConfigFiles
 import Foundation
-import ScenarioModel
+import Scenario
 import Testing
 
 @testable import ScenarioRunner

@@ -1,10 +1,9 @@
+import Client
 import ConfigFiles
 import Foundation
-import ScenarioModel
-import ScenarioWorld
-import SimulatedWorld
-import SyncEngine
+import Scenario
 import Testing
+import Worlds
 
 /// Kills at commit boundaries, and what scenarios do not check. `scripts/soak` does both with all built-in scenarios.
 @Suite struct CatalogueSweepTests {

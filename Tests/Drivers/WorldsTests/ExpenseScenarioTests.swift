@@ -1,9 +1,8 @@
 import ConfigFiles
-import PatternEngine
-import ScenarioModel
-import ScenarioWorld
-import SimulatedWorld
+import Expense
+import Scenario
 import Testing
+import Worlds
 
 /// The built-in scenarios of the expense app.
 @Suite struct ExpenseScenarioTests {

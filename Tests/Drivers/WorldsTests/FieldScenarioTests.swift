@@ -1,9 +1,8 @@
 import ConfigFiles
-import FieldEngine
-import ScenarioModel
-import ScenarioWorld
-import SimulatedWorld
+import Field
+import Scenario
 import Testing
+import Worlds
 
 /// The built-in scenarios of the field app.
 @Suite struct FieldScenarioTests {

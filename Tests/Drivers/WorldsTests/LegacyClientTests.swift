@@ -1,10 +1,9 @@
+import Client
 import ConfigFiles
-import ScenarioModel
-import ScenarioWorld
-import SyncEngine
+import Scenario
 import Testing
 
-@testable import SimulatedWorld
+@testable import Worlds
 
 /// The behaviour of the notes client of 2013, as far as it was recorded.
 @Suite struct LegacyClientTests {

@@ -1,13 +1,12 @@
+import Client
 import ConfigFiles
 import Determinism
 import LinkModel
-import ScenarioWorld
-import SyncEngine
 import TestSupport
 import Testing
 
-@testable import ScenarioModel
-@testable import SimulatedWorld
+@testable import Scenario
+@testable import Worlds
 
 /// Runs of scenarios whose draws are explicit values: they are the runs that drew them.
 @Suite struct MaterializedRunTests {

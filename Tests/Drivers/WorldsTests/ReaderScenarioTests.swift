@@ -1,9 +1,8 @@
 import ConfigFiles
-import ReaderEngine
-import ScenarioModel
-import ScenarioWorld
-import SimulatedWorld
+import Reader
+import Scenario
 import Testing
+import Worlds
 
 /// The built-in scenarios of the network-first reader.
 @Suite struct ReaderScenarioTests {

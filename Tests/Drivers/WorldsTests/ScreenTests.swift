@@ -1,8 +1,8 @@
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import Testing
+import Worlds
 
-@testable import SyncEngine
+@testable import Client
 
 /// The screen of the reference client.
 @Suite struct ScreenTests {

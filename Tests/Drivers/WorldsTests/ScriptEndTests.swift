@@ -1,10 +1,9 @@
 import ConfigFiles
 import Determinism
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import Testing
 
-@testable import SimulatedWorld
+@testable import Worlds
 
 /// What belongs to the script phase: its end, and the instant in which a client's timeout meets a response.
 @Suite struct ScriptEndTests {

@@ -1,13 +1,12 @@
+import Client
 import ConfigFiles
 import Determinism
 import LinkModel
-import ScenarioWorld
-import SyncEngine
 import TestSupport
 import Testing
 
-@testable import ScenarioModel
-@testable import SimulatedWorld
+@testable import Scenario
+@testable import Worlds
 
 /// Shrinking of failing runs in virtual time.
 @Suite struct ShrinkerTests {

@@ -1,10 +1,9 @@
+import Client
 import ConfigFiles
-import ScenarioModel
-import ScenarioWorld
-import SyncEngine
+import Scenario
 import Testing
 
-@testable import SimulatedWorld
+@testable import Worlds
 
 /// Violations of invariants by defective clients, and the wall clock of devices.
 @Suite struct SimulatedInvariantTests {

@@ -1,12 +1,11 @@
+import Client
 import ConfigFiles
 import Determinism
-public import ScenarioModel
-import ScenarioWorld
-import SyncEngine
+public import Scenario
 import TestSupport
 public import Testing
 
-@testable import SimulatedWorld
+@testable import Worlds
 
 extension Scenario: CustomTestStringConvertible {
     /// The name: a dump of the whole scenario for each test case would fill the log.

@@ -1,9 +1,8 @@
 import ConfigFiles
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import Testing
 
-@testable import SimulatedWorld
+@testable import Worlds
 
 /// Changes of writers on an old base, requests of writers that are sent as given, and choices in a conflict.
 @Suite struct WriterActionTests {

@@ -1,6 +1,6 @@
 #if os(Linux)
     import Foundation
-    import JSON
+    import Wire
     import TestSupport
     import Testing
 
@@ -12,8 +12,7 @@
 
         init() throws {
             root = try TemporaryFolder()
-            let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent().appending(path: "scripts/image-root")
+            let script = Repository.root.appending(path: "scripts/image-root")
             let made = try runProgram(script.path(), [Command.binary.path(), root.url.path()])
             try #require(made.status == 0, "\(made.output)\(made.errors)")
         }

@@ -4,8 +4,7 @@ import Testing
 
 /// What can be tested of the `Dockerfile` without a Docker engine.
 @Suite struct DockerfileTests {
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
+    private static let root = Repository.root
     /// The instructions, each with its arguments, without flags.
     private let instructions: [(name: Substring, arguments: [Substring], flags: [Substring])]
 
@@ -60,7 +59,7 @@ import Testing
         }
         #expect(count == 2)
         // What the instructions RUN use.
-        for path in ["Package.swift", "Sources/slowlane", "scripts/image-root"] {
+        for path in ["Package.swift", "Sources/Program/slowlane", "scripts/image-root"] {
             #expect(FileManager.default.fileExists(atPath: image.appending(path: path).path()), "\(path)")
         }
     }

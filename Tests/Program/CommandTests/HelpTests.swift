@@ -72,7 +72,7 @@ import Testing
     }
 
     /// The root of the repository, where the README is.
-    private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
+    private static let root = Repository.root
 
     @Test func theREADMEListsEachCommand() async throws {
         let lines = try await Self.help([])

@@ -1,7 +1,7 @@
 import Foundation
-import JSON
 import TestSupport
 import Testing
+import Wire
 
 extension CommandTests {
     /// The commands of the notes client for conflicts, rejected changes, accounts and several processes.

@@ -6,8 +6,7 @@ import Testing
 @Suite struct PytestPluginTests {
     /// Four workers, each with a server of its own, run tests with networks of their own at the same time.
     @Test(.timeLimit(.minutes(2))) func thePluginPassesItsOwnTests() async throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
+        let root = Repository.root
         // The plugins of schemathesis take seconds to load in each of the processes.
         let ignored = ["cacheprovider", "schemathesis", "hypothesispytest", "anyio"].flatMap { ["-p", "no:\($0)"] }
         let (status, output) = try await runPython(

@@ -82,8 +82,7 @@ extension CommandTests {
         }
 
         @Test func noScenarioOfTheRepositoryHasAnEventuallyThatHoldsBeforeAnyStep() async throws {
-            let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent()
+            let root = Repository.root
             for folder in ["scenarios", "Examples"] {
                 let result = try await Command.run("lint", "--quiet", root.appending(path: folder).path())
                 #expect(result.status == 0)

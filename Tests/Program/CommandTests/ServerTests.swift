@@ -183,8 +183,7 @@ import Testing
     /// The limit is loose because this machine may be busy; the script measures call times on a quiet one.
     @Test func callsDoNotWaitForConnections() async throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent()
-        let python = root.deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: ".build/python/bin/python")
+        let python = Repository.root.appending(path: ".build/python/bin/python")
         try #require(FileManager.default.isExecutableFile(atPath: python.path()), "run scripts/setup --tests")
         _ = try await withServer { url, _ in
             let port = String(try #require(url.split(separator: ":").last))

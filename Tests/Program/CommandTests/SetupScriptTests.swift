@@ -16,7 +16,7 @@
                 try FileManager.default.createSymbolicLink(
                     atPath: folder.path(tool), withDestinationPath: "/usr/bin/\(tool)")
             }
-            let script = URL(filePath: #filePath).appending(path: "../../../scripts/setup").standardized.path
+            let script = Repository.root.appending(path: "scripts/setup").path
             let result = try runProgram(
                 "/usr/bin/env", ["PATH=\(folder.path("."))", "/bin/bash", script, "--tests"])
             #expect(

@@ -1,9 +1,9 @@
 import Foundation
-import JSON
 import TestSupport
 import Testing
+import Wire
 
-@testable import ToxiproxyCLI
+@testable import slowlane
 
 /// `toxiproxy-cli`, compared with a recording of Toxiproxy 2.12.0's client and server.
 @Suite(.timeLimit(.minutes(10))) struct ToxiproxyCLITests {

@@ -1,7 +1,7 @@
 import Foundation
-import JSON
 import TestSupport
 import Testing
+import Wire
 
 /// The program under the names of Toxiproxy's server, and its environment variables.
 @Suite(.timeLimit(.minutes(10))) struct ToxiproxyServerTests {

@@ -2,7 +2,7 @@ import ConfigFiles
 import Foundation
 import Impairment
 import LinkModel
-import ProxyServer
+import Proxy
 import SlowlaneTesting
 import Synchronization
 import TestSupport

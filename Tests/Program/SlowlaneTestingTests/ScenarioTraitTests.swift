@@ -1,11 +1,11 @@
 import ConfigFiles
 import Foundation
-import ScenarioModel
-import ScenarioWorld
+import Scenario
 import SlowlaneTesting
 import Synchronization
 import TestSupport
 import Testing
+import Worlds
 
 @Suite struct ScenarioTraitTests {
     @Test(.scenario("create-offline-then-heal")) func aScenarioThatPassesHasNoIssues() {}

@@ -2,8 +2,8 @@
 //
 //     swift run ShoppingList 127.0.0.1:8000 add Milk
 
-import SyncClient
-import SyncEngine
+import Client
+import LiveClient
 
 struct Item: Codable, Hashable, Sendable {
     var name: String

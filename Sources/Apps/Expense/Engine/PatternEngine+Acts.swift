@@ -1,4 +1,4 @@
-public import ClientApp
+public import Client
 public import Determinism
 
 /// Acts of the user.

@@ -1,6 +1,6 @@
-public import ClientApp
+public import Client
 public import Determinism
-internal import JSON
+internal import Wire
 
 /// Client X as an app of a scenario.
 extension PatternEngine: AppEngine {

@@ -1,6 +1,6 @@
-internal import ClientApp
+internal import Client
 public import Determinism
-internal import JSON
+internal import Wire
 
 /// Results of requests.
 extension PatternEngine {

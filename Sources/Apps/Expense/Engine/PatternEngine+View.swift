@@ -1,4 +1,4 @@
-public import ClientApp
+public import Client
 
 /// What is shown.
 extension PatternEngine {

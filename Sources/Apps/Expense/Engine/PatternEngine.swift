@@ -1,14 +1,14 @@
-//  PatternEngine: the decisions of a client whose user interface follows offline patterns.
+//  Expense/Engine: the decisions of a client whose user interface follows offline patterns.
 //
 //  Owns: the flow chart that assigns a pattern to an operation, the policies of an app (`AppModel`), the write queue and
 //  the resolution of conflicts in it, drafts of forms, blocking pages, the looks of records.
 //
-//  Does not own: connections and the belief about connectivity (ClientApp), sockets, files and clocks (drivers), the server
+//  Does not own: connections and the belief about connectivity (Client/App), sockets, files and clocks (drivers), the server
 //  (ExpenseService), the notes client (SyncEngine).
 
-public import ClientApp
+public import Client
 public import Determinism
-internal import JSON
+internal import Wire
 
 /// The decisions of client X. A value without a socket, clock or file: its inputs are events and the time, its outputs are
 /// commits and requests.

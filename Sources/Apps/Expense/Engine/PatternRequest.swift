@@ -1,5 +1,5 @@
-internal import ClientApp
-public import JSON
+internal import Client
+public import Wire
 
 /// A request of the engine.
 public struct PatternRequest: Sendable {

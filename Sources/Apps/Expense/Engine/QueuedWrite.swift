@@ -1,4 +1,4 @@
-public import ClientApp
+public import Client
 
 /// The change of a record that a queued write makes.
 public enum PendingAction: String, CaseIterable, Hashable, Sendable { case add, update, delete }

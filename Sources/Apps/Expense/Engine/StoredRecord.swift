@@ -1,4 +1,4 @@
-public import ClientApp
+public import Client
 
 /// A record as the client stores it.
 public struct StoredRecord: Hashable, Sendable {

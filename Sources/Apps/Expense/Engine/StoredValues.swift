@@ -1,5 +1,5 @@
-internal import ClientApp
-internal import JSON
+internal import Client
+internal import Wire
 
 // The JSON of stored values.
 

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Wire
 
 /// The records, updates and operations of a user.
 struct ExpenseAccount: Sendable {

@@ -1,4 +1,4 @@
-//  ExpenseService: the server of the expense app as one function from request to response.
+//  Expense/Service: the server of the expense app as one function from request to response.
 //
 //  Owns: reports with expenses, chats with pins, transfers of money, the balance, updates since an id, the results of
 //  operations; the contract of docs/expense-api.md.
@@ -8,8 +8,8 @@
 
 internal import Determinism
 public import HTTPTypes
-internal import JSON
 internal import Synchronization
+internal import Wire
 
 /// The expense service: a synchronous function from a request of a user and its body to a response.
 ///

@@ -1,7 +1,7 @@
-public import ClientApp
+public import Client
 public import Determinism
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// Acts of the user.
 extension FieldEngine {

@@ -1,6 +1,6 @@
-public import ClientApp
+public import Client
 internal import Determinism
-internal import JSON
+internal import Wire
 
 /// The start of the app on what it has stored.
 extension FieldEngine {

@@ -1,7 +1,7 @@
-public import ClientApp
+public import Client
 public import Determinism
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// Files of the payload: one transfer at a time, in random order.
 extension FieldEngine {

@@ -1,7 +1,7 @@
-internal import ClientApp
+internal import Client
 internal import Determinism
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// Records and photos on their way to the server.
 extension FieldEngine {

@@ -1,6 +1,6 @@
-public import ClientApp
-internal import JSON
+public import Client
 internal import NotesContract
+internal import Wire
 
 /// What is shown. Everything is drawn from the stitched payload: views do not know which records the server has.
 extension FieldEngine {

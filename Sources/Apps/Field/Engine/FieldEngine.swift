@@ -1,14 +1,14 @@
-//  FieldEngine: the decisions of the field app, client F.
+//  Field/Engine: the decisions of the field app, client F.
 //
 //  Owns: the payload and the records that are stitched into it, groups by submission period, runs (push, pull, photos,
 //  files), the policy about interfaces, the daily pull, resumable transfers, the quota of files.
 //
-//  Does not own: connections (ClientApp), sockets, files and clocks (drivers), the server (FieldService).
+//  Does not own: connections (Client/App), sockets, files and clocks (drivers), the server (FieldService).
 
-public import ClientApp
+public import Client
 public import Determinism
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// The decisions of client F. A value without a socket, clock or file: its inputs are events and the time, its outputs are
 /// commits and requests.

@@ -1,6 +1,6 @@
-internal import ClientApp
-internal import JSON
+internal import Client
 internal import NotesContract
+internal import Wire
 
 /// The payload: everything that the server shows, in one document. Records of the device are stitched into it.
 struct FieldPayload: Hashable, Sendable {

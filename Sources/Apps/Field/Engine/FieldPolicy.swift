@@ -1,4 +1,4 @@
-internal import ClientApp
+internal import Client
 internal import Determinism
 
 /// The settings of the field app.

@@ -1,5 +1,5 @@
-internal import ClientApp
-internal import JSON
+internal import Client
+internal import Wire
 
 /// A record that the user has created on the device.
 struct FieldRecord: Hashable, Sendable {

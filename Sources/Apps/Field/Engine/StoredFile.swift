@@ -1,6 +1,6 @@
-internal import ClientApp
-internal import JSON
+internal import Client
 internal import NotesContract
+internal import Wire
 
 /// A file of the payload, as far as the device has it. There is one per digest.
 struct StoredFile: Hashable, Sendable {

@@ -1,6 +1,6 @@
 internal import Determinism
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// Writes of clients: records in groups by submission period, and photos.
 extension FieldAccount {

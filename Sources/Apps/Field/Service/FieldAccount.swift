@@ -1,6 +1,6 @@
 internal import Determinism
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// The records of one user.
 struct FieldAccount: Sendable {

@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import JSON
+internal import Wire
 
 /// A request with its decoded parts.
 struct FieldRequest {

@@ -1,4 +1,4 @@
-//  FieldService: the server of the field app as one function from request to response.
+//  Field/Service: the server of the field app as one function from request to response.
 //
 //  Owns: questions and answers by submission period, issues with notes and photos, files, the payload, uploads that can be
 //  resumed, the events of changes; the contract of docs/field-api.md.
@@ -8,9 +8,9 @@
 
 internal import Determinism
 public import HTTPTypes
-internal import JSON
 internal import NotesContract
 internal import Synchronization
+internal import Wire
 
 /// The field service: a synchronous function from a request of a user, its body and the time to a response.
 ///

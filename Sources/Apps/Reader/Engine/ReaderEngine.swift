@@ -1,14 +1,14 @@
-//  ReaderEngine: the decisions of a network-first app, which shows what the server has and keeps little of it.
+//  Reader/Engine: the decisions of a network-first app, which shows what the server has and keeps little of it.
 //
 //  Owns: pages with a cache, kinds of errors, operations that a user starts, states such as likes with their rollback,
 //  forms that block the app and forms that are sent in the background, the data saver.
 //
-//  Does not own: connections (ClientApp), sockets, files and clocks (drivers), the server (ReaderService), apps that work
+//  Does not own: connections (Client/App), sockets, files and clocks (drivers), the server (ReaderService), apps that work
 //  without a network (SyncEngine, PatternEngine).
 
-public import ClientApp
+public import Client
 public import Determinism
-internal import JSON
+internal import Wire
 
 /// The decisions of client N. A value without a socket, clock or file: its inputs are events and the time, its outputs are
 /// commits and requests.

@@ -1,5 +1,5 @@
-internal import ClientApp
-internal import JSON
+internal import Client
+internal import Wire
 
 /// A form of the reader.
 enum ReaderForm: String, CaseIterable, Hashable, Sendable {

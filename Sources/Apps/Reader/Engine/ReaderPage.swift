@@ -1,5 +1,5 @@
-public import ClientApp
-internal import JSON
+public import Client
+internal import Wire
 
 /// A page whose content the server has.
 public enum ReaderPage: Hashable, Sendable {

@@ -1,4 +1,4 @@
-internal import ClientApp
+internal import Client
 
 /// A kind of failure, as a user can understand it. Its texts say that something failed, why in general, and what the user
 /// can do; they have no numbers.

@@ -1,4 +1,4 @@
-//  ReaderService: the server of the network-first reader as one function from request to response.
+//  Reader/Service: the server of the network-first reader as one function from request to response.
 //
 //  Owns: articles with likes, profiles with pictures, recommendations, feedback and accounts, the results of operations;
 //  the contract of docs/reader-api.md.
@@ -7,8 +7,8 @@
 //  (ReaderEngine).
 
 public import HTTPTypes
-internal import JSON
 internal import Synchronization
+internal import Wire
 
 /// The reader service: a synchronous function from a request of a user and its body to a response.
 ///

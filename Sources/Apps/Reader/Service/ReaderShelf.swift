@@ -1,5 +1,5 @@
 internal import Determinism
-internal import JSON
+internal import Wire
 
 /// What a user has: articles, profiles, feedbacks, accounts and operations.
 struct ReaderShelf: Sendable {

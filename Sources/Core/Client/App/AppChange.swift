@@ -1,5 +1,5 @@
 internal import Determinism
-public import JSON
+public import Wire
 
 /// All that an app stores: values by keys such as `record/e1`.
 public struct AppState: Hashable, Sendable {

@@ -1,4 +1,4 @@
-//  ClientApp: what the apps of scenarios share, besides their decisions.
+//  Client/App: what the apps of scenarios share, besides their decisions.
 //
 //  Owns: the interface between an app's engine and its drivers (`AppEngine`, `AppAct`, `AppView`, `AppChange`), the
 //  HTTP connections of an engine (`AppMachine`), the belief about connectivity, identifiers and fields of records.
@@ -7,7 +7,7 @@
 //  client (SyncEngine).
 
 public import Determinism
-internal import JSON
+internal import Wire
 
 /// The engine of an app: its decisions. A value without a socket, clock or file: its inputs are events and the time, its
 /// outputs are commits and requests.

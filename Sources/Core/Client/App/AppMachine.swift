@@ -1,7 +1,7 @@
 internal import DequeModule
 public import Determinism
-public import HTTPWire
 public import NIOCore
+public import Wire
 
 /// An app that runs, as the drivers of the simulated and of the live world see it, whatever its engine is.
 public protocol RunningApp: ClientMachine where Change == AppChange, Event == AppView {

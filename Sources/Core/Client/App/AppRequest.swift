@@ -1,5 +1,4 @@
-internal import HTTPWire
-public import JSON
+public import Wire
 
 /// A request of an engine. The machine adds `Host`, `Content-Length` and the credentials.
 public struct AppRequest: Sendable {

@@ -1,4 +1,4 @@
-public import JSON
+public import Wire
 
 /// The fields of a record, or the messages about them: texts by name.
 public struct RecordFields: Hashable, Sendable, ExpressibleByDictionaryLiteral {

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Wire
 
 /// The identifier of a record: 1 to 64 ASCII letters, digits, `-` and `_`.
 public struct RecordKey: Hashable, Comparable, Sendable, CustomStringConvertible {

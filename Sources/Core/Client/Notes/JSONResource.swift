@@ -1,4 +1,4 @@
-internal import JSON
+internal import Wire
 
 /// The records of a REST server as JSON objects: an identifier, a revision, and other members, which are the content.
 ///

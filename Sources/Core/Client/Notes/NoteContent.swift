@@ -1,5 +1,5 @@
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// The content of a note.
 public struct NoteContent: Sendable {

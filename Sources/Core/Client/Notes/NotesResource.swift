@@ -1,6 +1,6 @@
 internal import Determinism
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// The notes of a notes server. A content is a ``NoteContent``.
 public struct NotesResource: SyncResource {

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Wire
 
 /// A client's notes as a user interface would draw them.
 public struct NotesView: Sendable {

@@ -1,4 +1,4 @@
-//  SyncEngine: the decisions of the sync client.
+//  Client/Notes: the decisions of the sync client.
 //
 //  Owns: the outbox, the order of requests, the meaning of responses, conflicts, the retry policy, the belief about
 //  connectivity.

@@ -1,7 +1,7 @@
 internal import DequeModule
 public import Determinism
-internal import HTTPWire
 internal import NotesContract
+internal import Wire
 
 /// An exchange of the lane of attachments.
 struct AttachmentExchange: Sendable {

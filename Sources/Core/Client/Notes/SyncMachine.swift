@@ -1,7 +1,7 @@
 internal import DequeModule
 public import Determinism
-public import HTTPWire
 public import NIOCore
+public import Wire
 
 /// The state machine of a sync client with its HTTP connections: the engine and the HTTP client machine. A change is
 /// durable before anything of it is sent. Has no socket, clock or file.

@@ -1,4 +1,4 @@
-internal import JSON
+internal import Wire
 
 /// The identifier of a record. Identifiers are compared byte by byte.
 public struct RecordID: Hashable, Comparable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {

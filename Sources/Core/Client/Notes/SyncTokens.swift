@@ -1,5 +1,5 @@
 public import Determinism
-internal import JSON
+internal import Wire
 
 /// An access token, which expires, and the refresh token that renews it (RFC 6749, 1.5).
 public struct SyncTokens: Hashable, Sendable, CustomStringConvertible {

@@ -1,6 +1,5 @@
 public import Determinism
 public import LinkModel
-internal import TCPModel
 
 /// The time of one echo, computed from a profile's figures alone.
 ///

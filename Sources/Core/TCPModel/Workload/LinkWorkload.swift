@@ -1,4 +1,4 @@
-//  LinkWorkload: transfers over a modelled link in virtual time, timed as an application would time them.
+//  TCPModel/Workload: transfers over a modelled link in virtual time, timed as an application would time them.
 //
 //  Owns: the kinds of transfers (requests, downloads, uploads, ping-pong, outages), their two applications, the order
 //  of trials on one link.

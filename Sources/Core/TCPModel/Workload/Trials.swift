@@ -1,6 +1,5 @@
 public import Determinism
 public import LinkModel
-public import TCPModel
 
 /// A series of trials on one link. Each trial has its own connection, which ends with a RST; between two trials the
 /// link drains and some 100 ms pass.

@@ -1,4 +1,4 @@
-//  JSON: reading and writing JSON text (RFC 8259), and comparing strings by their bytes.
+//  Wire/JSON: reading and writing JSON text (RFC 8259), and comparing strings by their bytes.
 //
 //  Owns: writing with keys in a given order; reading into values with limits.
 //

@@ -1,7 +1,7 @@
 internal import Determinism
 internal import NIOCore
 internal import NIOPosix
-internal import ProxyServer
+internal import Proxy
 
 /// A client that times one echo on a new connection.
 enum EchoClient {

@@ -1,6 +1,6 @@
 internal import NIOCore
 internal import NIOPosix
-internal import ProxyServer
+internal import Proxy
 
 /// A TCP server on the loopback interface that sends back every byte.
 struct EchoServer {

@@ -1,9 +1,9 @@
 public import ConfigFiles
 public import Determinism
 internal import LinkModel
-internal import LinkWorkload
 public import NIOCore
-internal import ProxyServer
+internal import Proxy
+internal import TCPModel
 
 /// The measured time of one transfer under a profile, and the time computed from the profile's figures.
 public struct ProfileMeasurement: Sendable {
@@ -11,7 +11,7 @@ public struct ProfileMeasurement: Sendable {
     public let profile: String
     /// The bytes echoed.
     public let size: Int
-    /// The computed time, see ``LinkWorkload/EchoEstimate``.
+    /// The computed time, see ``TCPModel/Workload/EchoEstimate``.
     public let expected: Nanoseconds
     /// The median of the measured times.
     public let measured: Nanoseconds

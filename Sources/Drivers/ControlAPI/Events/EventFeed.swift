@@ -1,8 +1,8 @@
 internal import Determinism
-internal import JSON
 internal import NIOCore
-internal import ProxyServer
+internal import Proxy
 internal import Synchronization
+internal import Wire
 
 /// The driver of an ``EventFeedModel``: observes the proxies while there are readers, and passes the events on to them.
 ///

@@ -1,8 +1,8 @@
 internal import Determinism
 internal import Impairment
-internal import JSON
 internal import LinkModel
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// The cause of a change of a link.
 enum ChangeCause: String, Hashable, Sendable {

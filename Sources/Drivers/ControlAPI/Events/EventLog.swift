@@ -1,5 +1,5 @@
-internal import JSON
 internal import NIOCore
+internal import Wire
 
 /// The type of an event of the stream.
 enum EventType: String, Hashable, Sendable {

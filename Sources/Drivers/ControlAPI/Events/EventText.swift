@@ -1,6 +1,6 @@
 internal import Impairment
-internal import JSON
 internal import LinkModel
+internal import Wire
 
 /// The parts of event texts: times, pairs of directions, and bounded strings from the network.
 enum EventText {

@@ -1,8 +1,7 @@
-internal import HTTPWire
 internal import Impairment
-internal import JSON
 internal import NIOCore
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// The record of one exchange, as the event `exchange` describes it. Times are nanoseconds since 1970.
 struct ExchangeRecord: Hashable {

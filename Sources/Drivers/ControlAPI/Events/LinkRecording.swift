@@ -1,9 +1,9 @@
 internal import ConfigFiles
 internal import Determinism
 internal import Impairment
-internal import JSON
 internal import LinkModel
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// A recording of the links and faults of all proxies, from which a scenario can be written.
 ///

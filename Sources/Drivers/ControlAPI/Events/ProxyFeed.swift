@@ -1,10 +1,9 @@
 internal import ConfigFiles
 internal import Determinism
-internal import HTTPWire
 internal import Impairment
-internal import JSON
 internal import LinkModel
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// The events of one proxy and its snapshot.
 struct ProxyFeed {

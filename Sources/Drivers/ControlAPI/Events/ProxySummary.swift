@@ -1,9 +1,9 @@
 internal import Determinism
 internal import Impairment
-internal import JSON
 internal import LinkModel
 internal import NIOCore
-internal import ProxyServer
+internal import Proxy
+internal import Wire
 
 /// The summary of one proxy, as the event `summary` describes it.
 struct ProxySummary {

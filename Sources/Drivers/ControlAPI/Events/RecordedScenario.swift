@@ -1,9 +1,9 @@
 internal import ConfigFiles
 internal import Determinism
 internal import Impairment
-internal import JSON
 internal import LinkModel
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// The scenario with the links and faults of a ``LinkRecording``.
 struct RecordedScenario {

@@ -1,13 +1,13 @@
-//  ClientSockets: the sockets of a client's state machine.
+//  HTTPSockets/Client: the sockets of a client's state machine.
 //
 //  Owns: connecting, writing, closing, and the inputs that follow from them.
 //
-//  Does not own: HTTP and its timeouts (HTTPWire), decisions (SyncEngine, PatternEngine), stores.
+//  Does not own: HTTP and its timeouts (Wire), decisions (SyncEngine, PatternEngine), stores.
 
 internal import Foundation
-public import HTTPWire
 public import NIOCore
 internal import NIOPosix
+public import Wire
 
 /// The sockets of a client on an event loop: executes the actions of a `ClientMachine` that concern connections. Not thread
 /// safe; used on its event loop only.

@@ -1,6 +1,6 @@
 internal import HTTPTypes
-internal import HTTPWire
 internal import NIOCore
+internal import Wire
 
 /// A handle through which handler tasks use their connection.
 struct ConnectionHandle: Sendable {

@@ -1,6 +1,6 @@
 public import HTTPTypes
-public import HTTPWire
 internal import Synchronization
+public import Wire
 
 extension HTTPServer {
     /// A response to one request.
@@ -53,7 +53,7 @@ extension HTTPServer {
 
         /// Returns the complete request body. A body can be read once.
         ///
-        /// - Parameter bytesMax: A limit below ``HTTPWire/HTTPServerLimits/bodyBytesMax``.
+        /// - Parameter bytesMax: A limit below ``Wire/HTTPServerLimits/bodyBytesMax``.
         public func readBody(bytesMax: Int? = nil) async throws(BodyError) -> [UInt8] {
             if let result = request.bodyKnownFromHead(bytesMax: bytesMax, limits) { return try result.get() }
             return try await connection.readBody(bytesMax: bytesMax).get()

@@ -1,6 +1,6 @@
 internal import Determinism
-public import HTTPWire
 internal import NIOCore
+public import Wire
 
 #if canImport(Darwin)
     internal import Darwin

@@ -1,14 +1,14 @@
-//  HTTPServing: an HTTP/1.1 server for the programs of this package.
+//  HTTPSockets/Server: an HTTP/1.1 server for the programs of this package.
 //
 //  Owns: binding, starting and stopping; connections and their slots; handler tasks; limits on all connections
 //  together.
 //
-//  Does not own: the decisions about one connection and its limits (HTTPWire), the content of responses.
+//  Does not own: the decisions about one connection and its limits (Wire), the content of responses.
 
 public import HTTPTypes
-internal import HTTPWire
 public import NIOCore
 internal import NIOPosix
+internal import Wire
 
 /// An HTTP/1.1 server that maps each request to a response.
 public final class HTTPServer: Sendable {

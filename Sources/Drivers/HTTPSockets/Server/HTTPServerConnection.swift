@@ -1,8 +1,8 @@
 internal import Determinism
 internal import HTTPTypes
-internal import HTTPWire
 internal import NIOCore
 internal import Synchronization
+internal import Wire
 
 #if canImport(Darwin)
     internal import Darwin

@@ -1,12 +1,11 @@
-//  AppClient: an app over sockets: its machine and its store with an event loop and a clock.
+//  LiveClient/App: an app over sockets: its machine and its store with an event loop and a clock.
 //
 //  Owns: the event loop, the timer, the execution of commits.
 //
-//  Does not own: decisions (the engines of the apps), SQL (AppStore), sockets (ClientSockets).
+//  Does not own: decisions (the engines of the apps), SQL (AppStore), sockets (HTTPSockets/Client).
 
-internal import AppStore
-public import ClientApp
-public import ClientSockets
+public import Client
+public import HTTPSockets
 internal import NIOCore
 internal import NIOPosix
 internal import Synchronization

@@ -1,9 +1,8 @@
-internal import AppStore
-internal import ClientApp
-internal import ClientSockets
+internal import Client
 internal import Determinism
-internal import HTTPWire
+internal import HTTPSockets
 internal import NIOCore
+internal import Wire
 
 /// The driver of an app on an event loop: executes its actions with sockets, the store and a timer.
 final class AppClientCore {

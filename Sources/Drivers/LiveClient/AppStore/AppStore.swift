@@ -1,10 +1,10 @@
-//  AppStore: the store of an app in an SQLite file.
+//  LiveClient/AppStore: the store of an app in an SQLite file.
 //
 //  Owns: the schema, the commit of a change as one transaction.
 //
 //  Does not own: what the values mean (the engines of the apps).
 
-public import ClientApp
+public import Client
 internal import Foundation
 internal import GRDB
 

@@ -1,8 +1,7 @@
+public import Client
 internal import Determinism
 internal import Foundation
-internal import JSON
-public import SyncEngine
-internal import SyncStore
+internal import Wire
 
 /// The notes of a store, read and changed without a connection, also while another process synchronises the store.
 ///

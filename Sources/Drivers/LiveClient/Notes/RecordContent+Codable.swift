@@ -1,6 +1,6 @@
+public import Client
 internal import Foundation
-internal import JSON
-public import SyncEngine
+internal import Wire
 
 /// Contents of a `JSONResource` as values of Swift types.
 extension RecordContent {

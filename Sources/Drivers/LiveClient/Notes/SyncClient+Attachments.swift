@@ -1,7 +1,6 @@
+public import Client
 internal import Foundation
 internal import NotesContract
-public import SyncEngine
-internal import SyncStore
 
 /// Attachments of records. A store in memory has none.
 extension SyncClient {

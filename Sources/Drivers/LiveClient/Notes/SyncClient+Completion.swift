@@ -1,5 +1,5 @@
+public import Client
 internal import NIOCore
-public import SyncEngine
 
 extension SyncClient {
     /// The result of ``waitUntilComplete(timeout:)``.

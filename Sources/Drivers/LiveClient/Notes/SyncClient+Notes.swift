@@ -1,8 +1,8 @@
+public import Client
 public import Determinism
 internal import Foundation
-internal import JSON
 internal import NotesContract
-public import SyncEngine
+internal import Wire
 
 /// Notes: the records of `NotesResource`.
 extension SyncClient {

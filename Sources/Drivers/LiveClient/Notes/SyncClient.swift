@@ -1,15 +1,15 @@
-//  SyncClient: the live sync client: SyncMachine and SyncStore with sockets and a clock.
+//  LiveClient/Notes: the live sync client: SyncMachine and SyncStore with sockets and a clock.
 //
 //  Owns: sockets, timers, the execution of commits, changes of the store by other processes.
 //
 //  Does not own: decisions about records, the order of commit and send (SyncEngine), SQL (SyncStore).
 
+public import Client
 public import Determinism
 internal import Foundation
 public import Logging
 internal import NIOCore
 internal import NIOPosix
-public import SyncEngine
 internal import Synchronization
 
 /// An offline-first client: changes are stored locally and sent as soon as the server can be reached.

@@ -1,5 +1,5 @@
-public import HTTPWire
-public import SyncEngine
+public import Client
+public import Wire
 
 /// What a client does with its connections and its store, for observers such as tests: finer than ``SyncEvent``.
 public enum SyncClientActivity: Sendable {

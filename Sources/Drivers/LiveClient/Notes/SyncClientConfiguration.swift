@@ -1,5 +1,5 @@
-public import HTTPWire
-public import SyncEngine
+public import Client
+public import Wire
 
 /// Server, account, store and rules of a sync client.
 public struct SyncClientConfiguration: Sendable {

@@ -1,12 +1,11 @@
-internal import ClientSockets
+internal import Client
 internal import Determinism
 internal import Foundation
-internal import HTTPWire
+internal import HTTPSockets
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
-internal import SyncEngine
-internal import SyncStore
+internal import Wire
 
 /// The driver of a `SyncMachine` on an event loop: executes its actions with sockets, the store and a timer.
 final class SyncCore {

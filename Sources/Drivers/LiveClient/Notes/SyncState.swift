@@ -1,6 +1,6 @@
+internal import Client
 internal import Foundation
-internal import JSON
-internal import SyncEngine
+internal import Wire
 
 /// The state of a store's last synchronisation, for other processes: a JSON file beside the store, `STORE-sync.json`.
 public struct SyncState: Hashable, Sendable {

@@ -1,4 +1,4 @@
-public import SyncEngine
+public import Client
 internal import Synchronization
 
 /// The changes of a client's view with their times: what a user interface would have shown, and when.

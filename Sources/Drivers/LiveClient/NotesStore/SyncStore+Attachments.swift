@@ -1,8 +1,8 @@
+public import Client
 internal import Foundation
 internal import GRDB
-internal import JSON
 public import NotesContract
-public import SyncEngine
+internal import Wire
 
 /// Attachments: rows in the file, bytes in the folder `FILE-attachments` beside it.
 ///

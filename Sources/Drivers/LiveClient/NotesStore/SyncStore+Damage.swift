@@ -1,6 +1,6 @@
+internal import Client
 internal import Foundation
 internal import GRDB
-internal import SyncEngine
 
 extension SyncStore {
     /// Rows that cannot be read.

@@ -1,7 +1,7 @@
+internal import Client
 internal import Foundation
 internal import GRDB
-internal import JSON
-internal import SyncEngine
+internal import Wire
 
 /// The reason why a row cannot be read.
 struct RowError: Error, CustomStringConvertible {

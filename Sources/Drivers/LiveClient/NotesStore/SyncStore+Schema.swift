@@ -1,8 +1,8 @@
+internal import Client
 internal import Foundation
 internal import GRDB
-internal import JSON
 internal import NotesContract
-internal import SyncEngine
+internal import Wire
 
 extension SyncStore {
     /// The version of the schema that this program writes.

@@ -1,7 +1,7 @@
+public import Client
 internal import Foundation
 internal import GRDB
-internal import JSON
-public import SyncEngine
+internal import Wire
 
 /// The layout of version 1, so that a scenario can replace version 1 of the client by this one.
 extension SyncStore {

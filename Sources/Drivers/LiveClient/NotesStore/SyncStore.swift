@@ -1,15 +1,15 @@
-//  SyncStore: the sync client's durable store, a SQLite file.
+//  LiveClient/NotesStore: the sync client's durable store, a SQLite file.
 //
 //  Owns: the schema, atomic commits, the lease of the process that synchronises, and the log of other processes' changes.
 //
 //  Does not own: the meaning of the rows (SyncEngine).
 
+public import Client
 internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
-internal import JSON
-public import SyncEngine
 internal import Synchronization
+internal import Wire
 
 /// The client's records and outbox in a SQLite file.
 ///

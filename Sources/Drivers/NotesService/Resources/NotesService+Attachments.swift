@@ -1,8 +1,8 @@
 internal import GRDB
 internal import HTTPTypes
-internal import JSON
 internal import NotesContract
 internal import Synchronization
+internal import Wire
 
 /// `/api/notes/UUID/attachments/`: the attachments of a note, with resumable uploads
 /// (draft-ietf-httpbis-resumable-upload-10).

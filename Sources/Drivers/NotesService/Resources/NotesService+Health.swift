@@ -1,6 +1,6 @@
 internal import GRDB
 internal import HTTPTypes
-internal import JSON
+internal import Wire
 
 /// `/health`: whether notes can be written, for process supervisors and load balancers. It needs no authentication.
 extension NotesService {

@@ -1,6 +1,6 @@
 internal import HTTPTypes
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// `/api/notes-uuids/`: the index, the current revision of each note.
 extension NotesService {

@@ -1,6 +1,6 @@
 internal import HTTPTypes
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// `/api/notes/`: the list of a user's notes, and the creation of notes.
 extension NotesService {

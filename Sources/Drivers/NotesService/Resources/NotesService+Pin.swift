@@ -1,5 +1,5 @@
 internal import HTTPTypes
-internal import JSON
+internal import Wire
 
 /// `/api/notes/UUID/pin/`: whether a note is pinned. A pin needs no base revision and changes none; the last write
 /// wins.

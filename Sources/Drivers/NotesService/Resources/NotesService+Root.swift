@@ -1,6 +1,6 @@
 internal import HTTPTypes
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// `/api/`, and the parts that all API resources share.
 extension NotesService {

@@ -1,6 +1,6 @@
 internal import HTTPTypes
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// `/levers/`: the test hooks over HTTP. They need no authentication, because the server listens on a loopback address.
 extension NotesService {

@@ -1,6 +1,6 @@
 internal import GRDB
 internal import HTTPTypes
-internal import JSON
+internal import Wire
 
 /// `/api/tokens/` and `/api/tokens/refresh/`: access tokens that expire and refresh tokens that renew them (RFC 6749,
 /// 5.1 and 6; RFC 6750). A refresh token stays valid after use, so that a lost response does not end a client's

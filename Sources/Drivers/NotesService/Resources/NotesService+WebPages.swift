@@ -1,8 +1,8 @@
 internal import Foundation
 internal import GRDB
 internal import HTTPTypes
-internal import JSON
 internal import NotesContract
+internal import Wire
 
 /// `/notes/`, the user's notes as a web page, with login and logout.
 extension NotesService {

@@ -1,5 +1,4 @@
 internal import NIOCore
-internal import SystemSockets
 
 /// A client connection on its way from the relay that accepted it to the relay that forwards it.
 struct AcceptedConnection: Sendable {

@@ -1,6 +1,5 @@
 package import LinkModel
 package import NIOCore
-package import SystemSockets
 
 /// A connection taken out of a relay, with everything needed to continue it elsewhere.
 package struct DetachedConnection: Sendable {

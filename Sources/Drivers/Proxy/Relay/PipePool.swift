@@ -1,6 +1,5 @@
 #if os(Linux)
     internal import CRelay
-    internal import SystemSockets
 
     #if canImport(Glibc)
         import Glibc

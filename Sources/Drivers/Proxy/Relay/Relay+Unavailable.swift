@@ -1,6 +1,5 @@
 #if !os(Linux)
     package import NIOCore
-    package import SystemSockets
 
     /// The relays of a system without splice(2): there are none, and all connections go through SwiftNIO.
     package final class Relay: Sendable {

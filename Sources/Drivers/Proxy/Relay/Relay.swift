@@ -3,7 +3,6 @@
     internal import NIOConcurrencyHelpers
     package import NIOCore
     internal import Synchronization
-    internal import SystemSockets
 
     #if canImport(Glibc)
         import Glibc

@@ -2,7 +2,6 @@
     internal import CRelay
     internal import LinkModel
     internal import NIOCore
-    internal import SystemSockets
 
     #if canImport(Glibc)
         import Glibc

@@ -2,7 +2,6 @@
     internal import HeapModule
     internal import LinkModel
     internal import NIOCore
-    internal import SystemSockets
 
     #if canImport(Glibc)
         import Glibc

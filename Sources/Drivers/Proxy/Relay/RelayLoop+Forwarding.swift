@@ -3,7 +3,6 @@
     internal import HeapModule
     internal import LinkModel
     internal import NIOCore
-    internal import SystemSockets
 
     #if canImport(Glibc)
         import Glibc

@@ -2,7 +2,6 @@
     internal import CRelay
     internal import LinkModel
     package import NIOCore
-    package import SystemSockets
 
     #if canImport(Glibc)
         import Glibc

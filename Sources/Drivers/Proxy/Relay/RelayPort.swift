@@ -1,6 +1,5 @@
 #if os(Linux)
     internal import LinkModel
-    internal import SystemSockets
 
     /// One proxy's connections at one relay.
     final class RelayPort {

@@ -1,5 +1,4 @@
 package import NIOCore
-package import SystemSockets
 
 /// An entry in a register of dials, withdrawn when its last reference is released.
 package typealias DialRecord = any AnyObject & Sendable

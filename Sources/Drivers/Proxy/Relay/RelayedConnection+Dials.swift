@@ -1,7 +1,6 @@
 #if os(Linux)
     internal import CRelay
     internal import LinkModel
-    internal import SystemSockets
 
     #if canImport(Glibc)
         import Glibc

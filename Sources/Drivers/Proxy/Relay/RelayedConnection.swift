@@ -1,7 +1,6 @@
 #if os(Linux)
     internal import LinkModel
     internal import NIOCore
-    internal import SystemSockets
 
     #if canImport(Glibc)
         import Glibc

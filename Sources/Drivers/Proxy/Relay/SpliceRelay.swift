@@ -1,9 +1,9 @@
-//  SpliceRelay: TCP connections forwarded from socket to socket by epoll and splice(2), on threads of its own.
+//  Proxy/Relay: TCP connections forwarded from socket to socket by epoll and splice(2), on threads of its own.
 //
 //  Owns: relay threads; accepting, dialling, forwarding and closing while no conditions apply.
 //
 //  Does not own: the decision whether conditions apply, the detection of proxy loops, name lookup, logging
-//  (ProxyServer), conditions (Impairment, LinkModel). The relays do not interpret the bytes.
+//  (Proxy), conditions (Impairment, LinkModel). The relays do not interpret the bytes.
 //
 //  Interface: `Relay.perform` and `Relay.submit` run a closure on a relay thread, which calls `RelayLoop`. Inputs: a
 //  listening socket and a `RelayPortConfiguration`. Outputs: `RelayedTraffic`, `RelayedConnectionStatus`, and after

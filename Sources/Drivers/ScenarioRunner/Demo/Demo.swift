@@ -1,9 +1,9 @@
 internal import ConfigFiles
 internal import Foundation
-internal import JSON
 internal import LiveWorld
-internal import ScenarioModel
+internal import Scenario
 internal import Synchronization
+internal import Wire
 
 /// The demonstration: one scenario of sixty seconds, in virtual time or over real sockets, and its page.
 public struct Demo: Sendable {

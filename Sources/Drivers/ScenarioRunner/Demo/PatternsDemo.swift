@@ -1,8 +1,7 @@
 internal import ConfigFiles
 public import Determinism
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SimulatedWorld
+internal import Scenario
+internal import Worlds
 
 /// The demonstration of the offline patterns: a run in virtual time of five devices with one pattern each, drawn side by
 /// side as text.

@@ -1,7 +1,6 @@
 internal import Determinism
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SimulatedWorld
+internal import Scenario
+internal import Worlds
 
 /// The comparison of two runs that should be equal, step by step: both are made again, and the second one stops at the
 /// first step that differs. A step is an event of the history, or an internal event of the world, such as the deadline

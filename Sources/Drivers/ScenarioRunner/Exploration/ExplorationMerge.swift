@@ -1,6 +1,6 @@
 internal import CommandSupport
 internal import Foundation
-internal import ScenarioModel
+internal import Scenario
 
 /// The results of all shards of an exploration as one report.
 struct ExplorationMerge {

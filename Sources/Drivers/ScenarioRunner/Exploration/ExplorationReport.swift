@@ -1,7 +1,7 @@
 internal import CommandSupport
 internal import Determinism
-internal import JSON
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// The output of an exploration as text and as JSON lines.
 struct ExplorationReport {

@@ -1,8 +1,8 @@
 internal import CommandSupport
 internal import Determinism
 internal import Foundation
-internal import JSON
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// The file of the results of an exploration, or of a shard of it. A file that is there is complete.
 final class ExplorationResultsWriter {

@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 
 /// The results of an exploration so far, added in the order of the seeds.
 struct ExplorationTally: Sendable {

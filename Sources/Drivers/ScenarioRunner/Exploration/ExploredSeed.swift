@@ -1,6 +1,6 @@
 internal import Determinism
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Worlds
 
 /// The result of one seed of an exploration, without its history.
 struct ExploredSeed: Sendable {

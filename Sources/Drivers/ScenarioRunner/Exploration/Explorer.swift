@@ -2,9 +2,9 @@ public import CommandSupport
 internal import ConfigFiles
 internal import Determinism
 internal import Foundation
-public import ScenarioModel
-public import ScenarioWorld
+public import Scenario
 internal import Synchronization
+public import Worlds
 
 /// A search for failing runs over seeds: `slowlane explore` without arguments and signals.
 public struct Explorer: Sendable {

@@ -1,8 +1,8 @@
 internal import CommandSupport
 internal import ConfigFiles
-internal import JSON
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Wire
+internal import Worlds
 
 /// What is printed below the first failure of a class, as text or as a JSON line.
 public struct FailureAddition: Sendable {

@@ -1,4 +1,4 @@
-public import ScenarioModel
+public import Scenario
 
 /// What failing seeds have in common: the check that failed, and the kind of its subject.
 public struct FailureGroup: Hashable, Sendable, CustomStringConvertible {

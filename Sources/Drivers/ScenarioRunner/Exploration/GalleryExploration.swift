@@ -1,8 +1,8 @@
 internal import CommandSupport
 internal import Determinism
-internal import JSON
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Wire
+internal import Worlds
 
 /// The exploration of a scenario with each mutant: the number of seeds to the first that detects it.
 ///

@@ -1,7 +1,7 @@
 internal import CommandSupport
 internal import Determinism
 internal import PacketCapture
-internal import ScenarioModel
+internal import Scenario
 
 /// The exchanges of a run as a pcapng file for Wireshark and tshark.
 ///

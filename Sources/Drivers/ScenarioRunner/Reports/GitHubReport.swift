@@ -1,5 +1,5 @@
 internal import ConfigFiles
-internal import ScenarioModel
+internal import Scenario
 
 /// Results for GitHub Actions: annotations (workflow commands) and the summary of a step.
 public enum GitHubReport {

@@ -1,8 +1,8 @@
 internal import CommandSupport
 internal import Determinism
 internal import Foundation
-internal import JSON
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// The exchanges of a run as an HTTP Archive (HAR 1.2), for the network panels of browsers and other readers.
 ///

@@ -1,7 +1,7 @@
 internal import Determinism
-internal import JSON
 internal import LinkModel
-public import ScenarioModel
+public import Scenario
+internal import Wire
 
 /// The events of a history as JSON objects, for the report of a run and the pages of the demonstration.
 ///

@@ -1,6 +1,6 @@
 internal import Determinism
-internal import JSON
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// Results as JSON lines; docs/scenarios.md describes the schema.
 public enum JSONLinesReport {

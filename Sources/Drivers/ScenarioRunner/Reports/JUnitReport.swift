@@ -1,5 +1,5 @@
 internal import Determinism
-internal import ScenarioModel
+internal import Scenario
 
 /// Results as JUnit XML: one suite per file, one case per run.
 ///

@@ -1,4 +1,4 @@
-internal import ScenarioWorld
+internal import Worlds
 
 /// The files of a run in its report folder, besides its page.
 struct ReportFile: Sendable {

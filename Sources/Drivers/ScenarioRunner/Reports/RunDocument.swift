@@ -1,9 +1,9 @@
 internal import CommandSupport
 internal import ConfigFiles
 internal import Determinism
-internal import JSON
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Wire
+internal import Worlds
 
 /// A run with its history as one JSON object, and as a page that needs nothing else.
 enum RunDocument {

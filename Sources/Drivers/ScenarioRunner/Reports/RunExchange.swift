@@ -1,5 +1,5 @@
 internal import Determinism
-internal import ScenarioModel
+internal import Scenario
 
 /// An exchange of a run with all that its history has of it. All reports use the same numbers and names.
 struct RunExchange {

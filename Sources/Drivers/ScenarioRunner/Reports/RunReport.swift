@@ -1,4 +1,4 @@
-internal import ScenarioModel
+internal import Scenario
 
 /// The results of a batch, from which all reports are made.
 public struct RunReport: Sendable {

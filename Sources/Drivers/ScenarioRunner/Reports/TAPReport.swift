@@ -1,5 +1,5 @@
-internal import JSON
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// Results in TAP, version 14 (testanything.org): one test point per run, per rejected file and per scenario whose
 /// worlds differ.

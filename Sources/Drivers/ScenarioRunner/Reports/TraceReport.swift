@@ -1,7 +1,7 @@
 internal import CommandSupport
 internal import Determinism
-internal import JSON
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// A run as Chrome trace events (JSON), which Perfetto reads: a process for each device and writer, and one for the server.
 ///

@@ -1,6 +1,6 @@
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Client
+internal import Scenario
+internal import Worlds
 
 /// Mutants of the client.
 extension MutantGallery {

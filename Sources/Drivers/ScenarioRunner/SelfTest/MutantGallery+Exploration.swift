@@ -1,7 +1,7 @@
+internal import Client
 internal import NotesService
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Scenario
+internal import Worlds
 
 extension MutantGallery {
     /// Returns the invariant by which an exploration must detect a mutant for which the gallery names an expectation.

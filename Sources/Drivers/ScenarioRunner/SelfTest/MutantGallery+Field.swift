@@ -1,6 +1,6 @@
-internal import FieldEngine
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Field
+internal import Scenario
+internal import Worlds
 
 /// Mutants of the field app.
 extension MutantGallery {

@@ -1,6 +1,6 @@
-internal import PatternEngine
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Expense
+internal import Scenario
+internal import Worlds
 
 /// Mutants of the expense app.
 extension MutantGallery {

@@ -1,6 +1,6 @@
-internal import ReaderEngine
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Reader
+internal import Scenario
+internal import Worlds
 
 /// Mutants of the network-first reader.
 extension MutantGallery {

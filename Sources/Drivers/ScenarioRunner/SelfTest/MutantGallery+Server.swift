@@ -1,6 +1,6 @@
 internal import NotesService
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Worlds
 
 /// Mutants of the server.
 extension MutantGallery {

@@ -1,5 +1,5 @@
-public import ScenarioModel
-public import ScenarioWorld
+public import Scenario
+public import Worlds
 
 /// The mutants with their defects, and the checks that must detect them.
 public enum MutantGallery {

@@ -1,5 +1,5 @@
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Worlds
 
 /// The runs of a mutant, and what they prove.
 struct MutantProof: Sendable {

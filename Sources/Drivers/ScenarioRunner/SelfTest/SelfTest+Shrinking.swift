@@ -1,7 +1,7 @@
 internal import CommandSupport
-internal import JSON
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Wire
+internal import Worlds
 
 /// The mutants with the smallest scenarios that detect them.
 extension SelfTest {

@@ -1,8 +1,8 @@
 public import CommandSupport
 internal import ConfigFiles
 internal import Foundation
-internal import ScenarioModel
-public import ScenarioWorld
+internal import Scenario
+public import Worlds
 
 /// The proof that scenarios detect defects: every scenario passes, and fails with mutants. `slowlane selftest` without
 /// arguments and signals.

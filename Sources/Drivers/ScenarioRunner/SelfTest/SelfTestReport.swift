@@ -1,7 +1,7 @@
 internal import CommandSupport
-internal import JSON
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Wire
+internal import Worlds
 
 /// The output of a self-test as text and as JSON lines.
 struct SelfTestReport {

@@ -1,6 +1,6 @@
 internal import ConfigFiles
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Worlds
 
 /// A run that must fail, at the end of each shard: it shows that failures reach the merged report.
 enum Canary {

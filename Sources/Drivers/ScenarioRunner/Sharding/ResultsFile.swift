@@ -1,8 +1,8 @@
 internal import CommandSupport
 internal import Determinism
 internal import Foundation
-internal import JSON
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// The results of one process, read from the file that `slowlane run --results` has written.
 struct ResultsFile {

@@ -1,5 +1,5 @@
 internal import Determinism
-internal import ScenarioModel
+internal import Scenario
 
 /// One of several parts of a batch, each of which runs in a process of its own, on any machine.
 ///

@@ -1,7 +1,7 @@
 internal import CommandSupport
 internal import ConfigFiles
 internal import Foundation
-internal import ScenarioModel
+internal import Scenario
 
 /// The file of a shrunk run: an ordinary scenario with a comment on its origin.
 public struct FailureFile: Sendable {

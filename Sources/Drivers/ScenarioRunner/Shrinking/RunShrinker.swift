@@ -1,7 +1,7 @@
 internal import ConfigFiles
 internal import LinkModel
-public import ScenarioModel
-internal import ScenarioWorld
+public import Scenario
+internal import Worlds
 
 /// The search for the smallest scenario that fails as a run does, in virtual time.
 public struct RunShrinker: Sendable {

@@ -1,8 +1,8 @@
 public import CommandSupport
 internal import ConfigFiles
-internal import JSON
-internal import ScenarioModel
-public import ScenarioWorld
+internal import Scenario
+internal import Wire
+public import Worlds
 
 /// The search for the smallest scenarios that fail as given runs do, with its output: `slowlane shrink` without arguments
 /// and signals.

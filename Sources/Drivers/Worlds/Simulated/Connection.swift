@@ -1,11 +1,11 @@
 internal import Determinism
 internal import HTTPTypes
-internal import HTTPWire
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
 internal import NotesService
-internal import ScenarioModel
+internal import Scenario
+internal import Wire
 
 /// The state of a client's socket.
 enum ClientState {

@@ -1,6 +1,5 @@
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Client
+internal import Scenario
 
 /// Acts of the user that change no note: opening a screen, and replacing the client.
 extension Device {

@@ -1,7 +1,6 @@
+internal import Client
 internal import Determinism
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Scenario
 
 /// Acts of the user.
 extension Device {

@@ -1,10 +1,9 @@
 internal import Determinism
 internal import HTTPTypes
-internal import HTTPWire
 internal import Impairment
 internal import NotesContract
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
+internal import Wire
 
 /// The events of the exchanges on a device's link.
 extension Device {

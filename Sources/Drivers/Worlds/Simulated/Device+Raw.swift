@@ -1,5 +1,4 @@
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
 
 /// Requests past the client's queue.
 extension Device {

@@ -1,12 +1,11 @@
+internal import Client
 internal import Determinism
-internal import HTTPWire
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Scenario
 internal import TCPModel
+internal import Wire
 
 /// A device: a store, a client while its process runs, and the link of its traffic.
 ///

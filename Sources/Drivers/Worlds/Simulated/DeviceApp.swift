@@ -1,9 +1,7 @@
-internal import ClientApp
+internal import Client
 internal import Determinism
-internal import HTTPWire
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Scenario
+internal import Wire
 
 /// An action of the client of a device.
 enum DeviceAction {

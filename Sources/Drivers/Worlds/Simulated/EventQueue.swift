@@ -1,7 +1,7 @@
 internal import Determinism
-internal import HTTPWire
 internal import HeapModule
 internal import NIOCore
+internal import Wire
 
 /// An event that is scheduled in a world.
 enum WorldEvent {

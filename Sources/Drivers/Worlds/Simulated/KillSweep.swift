@@ -1,6 +1,5 @@
 public import Determinism
-public import ScenarioModel
-public import ScenarioWorld
+public import Scenario
 
 /// Runs of a scenario with a kill at each commit boundary of each device: before the commit, and after it before anything
 /// else. The client starts again at once, as a supervisor would start it. Requests may be repeated; the final state must

@@ -1,6 +1,5 @@
-internal import ScenarioWorld
-internal import SyncEngine
-internal import SyncStore
+internal import Client
+internal import LiveClient
 
 /// The store of a device in memory. A kill of the client leaves what was committed.
 struct MemoryStore {

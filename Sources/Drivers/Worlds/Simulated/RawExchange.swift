@@ -1,7 +1,6 @@
-internal import HTTPWire
+internal import Client
 internal import NIOCore
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Wire
 
 /// A request past the client's queue, on a connection of its own, and the parser of its response.
 struct RawExchange {

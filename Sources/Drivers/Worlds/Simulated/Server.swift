@@ -2,8 +2,7 @@ internal import Determinism
 internal import HTTPTypes
 internal import NotesContract
 internal import NotesService
-internal import ScenarioModel
-internal import ScenarioWorld
+internal import Scenario
 internal import Synchronization
 
 /// The notes server: the service with a database in memory and clocks that follow virtual time.

@@ -1,13 +1,12 @@
-//  SimulatedWorld: runs of scenarios in virtual time.
+//  Worlds/Simulated: runs of scenarios in virtual time.
 //
 //  Owns: the queue of events, virtual time, devices with their in-memory stores and links, the server's connections.
 //
-//  Does not own: the plan and the meaning of histories (ScenarioModel), the effects of a network (Impairment), the
+//  Does not own: the plan and the meaning of histories (Scenario), the effects of a network (Impairment), the
 //  client (SyncEngine), the server's responses (NotesService), files (ConfigFiles).
 
 public import Determinism
-public import ScenarioModel
-public import ScenarioWorld
+public import Scenario
 
 /// A run of a scenario in virtual time. Scenario and seed determine everything: the same run has the same digest in
 /// every process and on every machine.

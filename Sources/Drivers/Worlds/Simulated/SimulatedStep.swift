@@ -1,6 +1,6 @@
 public import Determinism
 internal import NIOCore
-public import ScenarioModel
+public import Scenario
 
 /// A step of a run in virtual time.
 public enum SimulatedStep: Sendable {

@@ -1,5 +1,4 @@
-public import ScenarioModel
-public import ScenarioWorld
+public import Scenario
 
 /// Mutations of scenarios: each fault is removed, and each expectation is removed with each mutant of the client and the
 /// server.

@@ -1,10 +1,9 @@
+internal import Client
 internal import DequeModule
 internal import Determinism
 internal import LinkModel
 internal import NotesContract
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Scenario
 
 /// The devices, writers and the server of a run, driven by a director in virtual time.
 final class World {

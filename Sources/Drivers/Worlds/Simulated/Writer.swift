@@ -1,8 +1,7 @@
+internal import Client
 internal import HTTPTypes
 internal import NotesService
-internal import ScenarioModel
-internal import ScenarioWorld
-internal import SyncEngine
+internal import Scenario
 
 /// A client that reaches the server directly, without a link: its requests take no time.
 final class Writer {

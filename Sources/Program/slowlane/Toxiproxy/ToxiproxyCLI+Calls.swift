@@ -1,6 +1,6 @@
 internal import CommandSupport
 internal import ControlAPI
-internal import JSON
+internal import Wire
 
 /// Calls of the server, and the arguments that several commands share.
 extension ToxiproxyCLI {

@@ -1,5 +1,5 @@
 internal import Foundation
-internal import JSON
+internal import Wire
 
 /// The format of the output: plain, or for a terminal with colors, headings and hints.
 extension ToxiproxyCLI {

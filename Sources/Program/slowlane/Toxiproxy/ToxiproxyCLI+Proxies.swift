@@ -1,5 +1,5 @@
 internal import ControlAPI
-internal import JSON
+internal import Wire
 
 /// The commands that list, inspect, create, toggle and delete proxies.
 extension ToxiproxyCLI {

@@ -1,5 +1,5 @@
 internal import ControlAPI
-internal import JSON
+internal import Wire
 
 /// The commands of the group `toxic`.
 extension ToxiproxyCLI {

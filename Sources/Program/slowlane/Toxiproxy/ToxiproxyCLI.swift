@@ -1,4 +1,4 @@
-//  ToxiproxyCLI: the command lines of Toxiproxy's programs, by whose names `slowlane` can be invoked.
+//  slowlane/Toxiproxy: the command lines of Toxiproxy's programs, by whose names `slowlane` can be invoked.
 //
 //  Owns: the names of the programs; the commands, help, output and exit statuses of `toxiproxy-cli`; the translation of
 //  the flags of `toxiproxy-server`; Go's rules for flags and numbers.

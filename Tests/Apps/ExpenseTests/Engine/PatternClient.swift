@@ -1,9 +1,8 @@
-import ClientApp
+import Client
 import Determinism
-import ExpenseService
+import Expense
 import HTTPTypes
-import JSON
-import PatternEngine
+import Wire
 
 /// A client X with a store in memory and a server, in a time that the test advances.
 struct PatternClient {

@@ -1,10 +1,9 @@
-import ClientApp
+import Client
 import Determinism
-import ExpenseService
-import JSON
-import PatternEngine
+import Expense
 import TestSupport
 import Testing
+import Wire
 
 @Suite struct PatternEngineTests {
     private static let key = PatternClient.key

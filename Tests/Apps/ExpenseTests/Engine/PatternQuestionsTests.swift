@@ -1,4 +1,4 @@
-import PatternEngine
+import Expense
 import Testing
 
 /// The flow chart as a table: one line for each answer to the first four questions, one letter for each answer to the

@@ -1,5 +1,5 @@
-import ClientApp
-import PatternEngine
+import Client
+import Expense
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
-import ClientApp
+import Client
 import Determinism
-import PatternEngine
+import Expense
 import Testing
 
 @Suite struct ReachabilityTests {

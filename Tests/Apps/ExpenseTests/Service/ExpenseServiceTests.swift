@@ -1,7 +1,7 @@
-import ExpenseService
+import Expense
 import HTTPTypes
-import JSON
 import Testing
+import Wire
 
 @Suite struct ExpenseServiceTests {
     private let service = ExpenseService()

@@ -1,4 +1,4 @@
-import FieldEngine
+import Field
 import Testing
 
 /// Calendar days and submission periods.

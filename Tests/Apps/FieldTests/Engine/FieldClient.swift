@@ -1,9 +1,8 @@
-import ClientApp
+import Client
 import Determinism
-import FieldEngine
-import FieldService
+import Field
 import HTTPTypes
-import JSON
+import Wire
 
 /// A client F with a store in memory and a server, in a time that the test advances.
 struct FieldClient {

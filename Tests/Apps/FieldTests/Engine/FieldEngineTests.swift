@@ -1,9 +1,8 @@
-import ClientApp
+import Client
 import Determinism
-import FieldEngine
-import FieldService
-import JSON
+import Field
 import Testing
+import Wire
 
 /// The rules of the field app in a time that the tests advance.
 @Suite struct FieldEngineTests {

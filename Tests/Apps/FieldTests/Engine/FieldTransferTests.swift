@@ -1,7 +1,6 @@
-import ClientApp
+import Client
 import Determinism
-import FieldEngine
-import FieldService
+import Field
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
-import FieldService
+import Field
 import HTTPTypes
-import JSON
 import NotesContract
 import Testing
+import Wire
 
 /// The contract of docs/field-api.md.
 @Suite struct FieldServiceTests {

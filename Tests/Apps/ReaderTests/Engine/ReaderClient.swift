@@ -1,9 +1,8 @@
-import ClientApp
+import Client
 import Determinism
 import HTTPTypes
-import JSON
-import ReaderEngine
-import ReaderService
+import Reader
+import Wire
 
 /// A reader with a store in memory and a server, in a time that the test advances.
 struct ReaderClient {

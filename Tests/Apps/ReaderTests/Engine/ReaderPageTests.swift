@@ -1,6 +1,6 @@
-import ClientApp
+import Client
 import Determinism
-import ReaderEngine
+import Reader
 import Testing
 
 /// Pages, errors and the cache.

@@ -1,7 +1,6 @@
-import ClientApp
+import Client
 import Determinism
-import ReaderEngine
-import ReaderService
+import Reader
 import TestSupport
 import Testing
 

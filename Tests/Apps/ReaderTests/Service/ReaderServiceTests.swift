@@ -1,7 +1,7 @@
 import HTTPTypes
-import JSON
-import ReaderService
+import Reader
 import Testing
+import Wire
 
 @Suite struct ReaderServiceTests {
     private let service = ReaderService()

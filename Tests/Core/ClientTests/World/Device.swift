@@ -1,9 +1,8 @@
+import Client
 import Determinism
-import HTTPWire
-import JSON
 import NIOCore
 import NotesContract
-import SyncEngine
+import Wire
 
 /// A process of the client: a machine over a store and a link. A killed process loses everything but its store.
 final class Device {

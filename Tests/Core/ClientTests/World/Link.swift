@@ -1,8 +1,8 @@
+import Client
 import Determinism
 import HTTPTypes
-import HTTPWire
 import NIOCore
-import SyncEngine
+import Wire
 
 /// The network between one device and the server.
 final class Link {

@@ -1,4 +1,4 @@
-import SyncEngine
+import Client
 
 /// The committed state of a client. A killed process leaves what it has committed; two processes may share a store.
 final class MemoryStore {

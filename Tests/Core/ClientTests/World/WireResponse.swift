@@ -1,7 +1,7 @@
 import Determinism
-import HTTPWire
 import NIOCore
 import NotesContract
+import Wire
 
 /// A response before it is serialised.
 struct WireResponse {

@@ -1,8 +1,8 @@
+import Client
 import Determinism
-import JSON
 import NotesContract
 import NotesService
-import SyncEngine
+import Wire
 
 /// Devices, their networks and one server in virtual time.
 final class World {

@@ -1,12 +1,11 @@
+import Client
 import Determinism
 import HTTPTypes
-import HTTPWire
-import JSON
 import NIOCore
 import NotesContract
 import NotesService
-import SyncEngine
 import Synchronization
+import Wire
 
 /// The real notes service with a database in memory, behind rules that make it hostile.
 ///

@@ -1,6 +1,5 @@
 import Determinism
 import LinkModel
-import LinkWorkload
 import TCPModel
 import Testing
 

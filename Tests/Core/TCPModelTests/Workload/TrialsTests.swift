@@ -2,7 +2,7 @@ import Determinism
 import LinkModel
 import Testing
 
-@testable import LinkWorkload
+@testable import TCPModel
 
 private let threeG = Conditions(
     up: DirectionConditions(rate: .kilobits(330), delay: .milliseconds(100)),

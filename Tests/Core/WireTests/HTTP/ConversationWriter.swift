@@ -2,7 +2,7 @@ import HTTPTypes
 import NIOCore
 import TestSupport
 
-@testable import HTTPWire
+@testable import Wire
 
 /// A parsed message. The reason phrase is left out: NIO replaces those it knows, and may drop those received in pieces.
 struct Message: Equatable, CustomStringConvertible {

@@ -4,7 +4,7 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-@testable import HTTPWire
+@testable import Wire
 
 /// Comparison with NIOHTTP1, whose parser is independent: the same messages from the same bytes in any pieces.
 @Suite(.timeLimit(.minutes(10))) struct DifferentialTests {

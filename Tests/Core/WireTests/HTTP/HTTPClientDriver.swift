@@ -2,7 +2,7 @@ import Determinism
 import NIOCore
 import Testing
 
-@testable import HTTPWire
+@testable import Wire
 
 /// A driver of an ``HTTPClientMachine`` in virtual time that records the machine's actions as text.
 final class HTTPClientDriver {

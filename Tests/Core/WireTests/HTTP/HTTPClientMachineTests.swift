@@ -2,7 +2,7 @@ import Determinism
 import NIOCore
 import Testing
 
-@testable import HTTPWire
+@testable import Wire
 
 @Suite struct HTTPClientMachineTests {
     private let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"

@@ -2,7 +2,7 @@ import Determinism
 import NIOCore
 import Testing
 
-@testable import HTTPWire
+@testable import Wire
 
 /// Exchanges of different pools share nothing.
 @Suite struct HTTPClientPoolTests {

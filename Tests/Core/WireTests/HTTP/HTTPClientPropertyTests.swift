@@ -3,7 +3,7 @@ import NIOCore
 import TestSupport
 import Testing
 
-@testable import HTTPWire
+@testable import Wire
 
 /// Random requests, acceptances, peers and faults in virtual time: no byte is lost or written twice, and each exchange
 /// finishes exactly once, with the response to its own request.

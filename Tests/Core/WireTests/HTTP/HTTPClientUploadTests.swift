@@ -2,7 +2,7 @@ import Determinism
 import NIOCore
 import Testing
 
-@testable import HTTPWire
+@testable import Wire
 
 /// Requests in pieces, and the timeouts that follow the progress of an exchange.
 @Suite struct HTTPClientUploadTests {

@@ -3,7 +3,7 @@ import NIOCore
 import TestSupport
 import Testing
 
-@testable import HTTPWire
+@testable import Wire
 
 @Suite struct HTTPParserTests {
     private func parts(_ side: HTTPParser.Side, _ text: String, methods: [String] = [], ended: Bool = false) throws

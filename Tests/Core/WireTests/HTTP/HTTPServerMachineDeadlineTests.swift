@@ -3,7 +3,7 @@ import HTTPTypes
 import NIOCore
 import Testing
 
-@testable import HTTPWire
+@testable import Wire
 
 /// The deadlines of the server side of one connection, in virtual time.
 @Suite struct HTTPServerMachineDeadlineTests {

@@ -2,7 +2,7 @@ import Determinism
 import HTTPTypes
 import NIOCore
 
-@testable import HTTPWire
+@testable import Wire
 
 /// A driver that records the machine's actions as text. It accepts all writes at once, unless it is stalled.
 final class HTTPServerMachineDriver {

@@ -4,7 +4,7 @@ import NIOCore
 import TestSupport
 import Testing
 
-@testable import HTTPWire
+@testable import Wire
 
 /// Random orders of a connection's events, with a handler that does anything it may do.
 @Suite struct HTTPServerMachineFuzzTests {

@@ -5,7 +5,7 @@ import NIOCore
 import TestSupport
 import Testing
 
-@testable import HTTPWire
+@testable import Wire
 
 /// Properties of the server machine that hold for all input.
 @Suite struct HTTPServerMachinePropertyTests {

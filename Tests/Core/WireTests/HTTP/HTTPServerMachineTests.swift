@@ -4,7 +4,7 @@ import NIOCore
 import TestSupport
 import Testing
 
-@testable import HTTPWire
+@testable import Wire
 
 /// The server side of one connection, in virtual time.
 @Suite struct HTTPServerMachineTests {

@@ -1,6 +1,6 @@
-import JSON
 import TestSupport
 import Testing
+import Wire
 
 /// Strings and object keys compared by bytes.
 @Suite struct ByteKeyTests {

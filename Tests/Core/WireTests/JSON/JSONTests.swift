@@ -1,7 +1,7 @@
 import Foundation
-import JSON
 import TestSupport
 import Testing
+import Wire
 
 /// Parsing and writing JSON, hostile input included.
 @Suite struct JSONTests {

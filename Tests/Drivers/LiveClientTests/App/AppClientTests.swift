@@ -1,9 +1,8 @@
-import AppClient
-import AppStore
-import ClientApp
-import ClientSockets
+import Client
+import Expense
 import GRDB
-import PatternEngine
+import HTTPSockets
+import LiveClient
 import Synchronization
 import TestSupport
 import Testing

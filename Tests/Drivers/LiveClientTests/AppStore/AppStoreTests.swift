@@ -1,8 +1,8 @@
-import AppStore
-import ClientApp
-import JSON
+import Client
+import LiveClient
 import TestSupport
 import Testing
+import Wire
 
 @Suite struct AppStoreTests {
     private static var change: AppChange {

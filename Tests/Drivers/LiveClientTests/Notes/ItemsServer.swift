@@ -1,7 +1,7 @@
-import HTTPServing
+import HTTPSockets
 import HTTPTypes
-import JSON
 import Synchronization
+import Wire
 
 /// A small server of somebody else's: JSON objects in the collection `/items/`, with numbers as revisions.
 final class ItemsServer: Sendable {

@@ -1,14 +1,13 @@
+import Client
 import Determinism
 import Foundation
 import NotesContract
 import NotesServer
 import NotesService
-import SyncEngine
-import SyncStore
 import TestSupport
 import Testing
 
-@testable import SyncClient
+@testable import LiveClient
 
 /// Attachments over the loopback interface.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct SyncClientAttachmentTests {

@@ -1,17 +1,16 @@
+import Client
 import Determinism
 import Foundation
-import JSON
 import NotesContract
 import NotesServer
 import NotesService
-import SyncEngine
-import SyncStore
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
+@testable import LiveClient
 @testable import ShoppingListExample
-@testable import SyncClient
 
 /// The client with a real notes server over the loopback interface.
 @Suite(.serialized, .timeLimit(.minutes(1))) struct SyncClientTests {

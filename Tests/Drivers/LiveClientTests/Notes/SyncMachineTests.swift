@@ -1,12 +1,11 @@
+import Client
 import Determinism
-import HTTPWire
 import NIOCore
-import SyncEngine
-import SyncStore
 import TestSupport
 import Testing
+import Wire
 
-@testable import SyncClient
+@testable import LiveClient
 
 /// The machine's decisions, without sockets: each test plays the driver.
 @Suite struct SyncMachineTests {

@@ -1,10 +1,10 @@
+import Client
 import Foundation
 import NotesContract
-import SyncEngine
 import TestSupport
 import Testing
 
-@testable import SyncStore
+@testable import LiveClient
 
 /// The attachments of a store: rows, files and their removal.
 @Suite struct AttachmentStoreTests {

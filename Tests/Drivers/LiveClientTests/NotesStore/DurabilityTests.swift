@@ -1,11 +1,11 @@
+import Client
 import Foundation
 import GRDB
-import JSON
-import SyncEngine
 import TestSupport
 import Testing
+import Wire
 
-@testable import SyncStore
+@testable import LiveClient
 
 /// Full disks and killed processes.
 @Suite struct DurabilityTests {

@@ -1,10 +1,10 @@
+import Client
 import Foundation
-import JSON
-import SyncEngine
 import TestSupport
 import Testing
+import Wire
 
-@testable import SyncStore
+@testable import LiveClient
 
 /// Several processes with one file.
 @Suite struct SharedStoreTests {

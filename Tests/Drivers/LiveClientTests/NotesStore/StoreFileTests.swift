@@ -1,11 +1,11 @@
+import Client
 import Foundation
 import GRDB
-import JSON
-import SyncEngine
 import TestSupport
 import Testing
+import Wire
 
-@testable import SyncStore
+@testable import LiveClient
 
 /// The acceptance of files. A rejected file is not changed, and no file is created beside it.
 @Suite struct StoreFileTests {

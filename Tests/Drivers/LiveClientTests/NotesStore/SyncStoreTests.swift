@@ -1,12 +1,12 @@
+import Client
 import Foundation
 import GRDB
 import GRDBSQLite
-import JSON
-import SyncEngine
 import TestSupport
 import Testing
+import Wire
 
-@testable import SyncStore
+@testable import LiveClient
 
 /// Commits and loads of one process.
 @Suite struct SyncStoreTests {

@@ -1,8 +1,7 @@
 #if os(Linux)
     import LinkModel
     import NIOCore
-    import SpliceRelay
-    import SystemSockets
+    import Proxy
     import TestSupport
     import Testing
 
@@ -28,7 +27,7 @@
             ///
             /// - Parameters:
             ///   - isUpstreamOpen: Whether the upstream listens.
-            ///   - admit: See ``SpliceRelay/RelayPortConfiguration``.
+            ///   - admit: See ``Proxy/Relay/RelayPortConfiguration``.
             init(
                 slotsMax: Int = 10, isUpstreamOpen: Bool = true, resetsClientOnDialFailure: Bool = true,
                 admit: @escaping @Sendable (CInt) -> [Int]? = { _ in [] }
