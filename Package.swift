@@ -129,12 +129,7 @@ let package = Package(
                 "Determinism", "Wire", "LinkModel", "Impairment", "NotesContract", "Client", "Scenario", "Proxy",
                 "HTTPSockets", "NotesServer", "LiveClient", "Worlds", "NIOCore", "NIOPosix",
             ]),
-        target(
-            "Drivers", "CommandSupport",
-            [
-                "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "Scenario", "ConfigFiles", "Proxy",
-                "PacketCapture", "NotesService", "NotesServer", "ControlAPI", "Logging", "NIOCore", "NIOPosix",
-            ]),
+        target("Drivers", "CommandSupport", ["Determinism", "Wire", "LinkModel", "Proxy", "Logging"]),
         target(
             "Drivers", "ScenarioRunner",
             [
@@ -244,10 +239,10 @@ let package = Package(
                 "ScenarioRunner", "TestSupport",
             ]),
         tests(
-            "Drivers", "CommandSupportTests",
+            "Program", "CommandSupportTests",
             [
                 "Determinism", "Wire", "LinkModel", "Scenario", "ConfigFiles", "PacketCapture", "CommandSupport",
-                "TestSupport", "Logging",
+                "slowlane", "TestSupport", "Logging",
             ]),
         tests(
             "Program", "CommandTests",

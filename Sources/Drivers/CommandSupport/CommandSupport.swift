@@ -1,8 +1,7 @@
-//  CommandSupport: the terminal side of the command line tool.
+//  CommandSupport: the terminal of the commands.
 //
-//  Owns: output to the console with a status line, log handlers, signals, reading of standard input; numbers, tables and
-//  the results of commands as text; servers in the foreground, from the line "listening" until a signal; the commands
-//  that `slowlane proxy` takes while it runs.
+//  Owns: output to the console with a status line, log handlers, signals, reading of standard input, the failure of
+//  standard output; numbers and tables as text.
 //
-//  Does not own: arguments, subcommands and exit statuses (slowlane), what the servers do (Proxy, ControlAPI,
-//  NotesServer), Toxiproxy's command line (ToxiproxyCLI).
+//  Does not own: the results of commands as text, servers in the foreground, arguments and exit statuses (slowlane), the
+//  results of runs (ScenarioRunner).

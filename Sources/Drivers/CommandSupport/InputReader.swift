@@ -12,9 +12,9 @@ internal import Foundation
 ///
 /// A blocking read works on terminals, pipes, files and /dev/null alike. The thread ends with the input or with the
 /// process.
-enum InputReader {
+package enum InputReader {
     /// The longest line in bytes.
-    static let lineBytesMax = 4096
+    package static let lineBytesMax = 4096
 
     /// Starts the thread.
     ///
@@ -23,7 +23,7 @@ enum InputReader {
     ///   - onLine: Receives each line that is not empty.
     ///   - onEnd: Called at the end of the input.
     /// - Returns: A closure that restores the terminal, if its settings were changed.
-    static func start(
+    package static func start(
         _ console: Console, onLine: @escaping @Sendable (InputLine) -> Void, onEnd: @escaping @Sendable () -> Void = {}
     ) -> (@Sendable () -> Void)? {
         var restore: (@Sendable () -> Void)?

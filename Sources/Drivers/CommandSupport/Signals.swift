@@ -16,13 +16,13 @@ private let wakeupFD = Atomic<CInt>(-1)
 ///
 /// Dispatch sources lose signals on Linux under load: libdispatch forwards a signal that another thread received, and
 /// about one in forty did not arrive.
-enum Signals {
+package enum Signals {
     private static let handlers = Mutex<[CInt: [@Sendable () -> Void]]>([:])
 
     /// Replaces the default action of signals by `handler`, for the lifetime of the process.
     ///
     /// The handler takes effect before this returns. The default actions stay if no pipe can be opened.
-    static func on(_ numbers: [CInt], _ handler: @escaping @Sendable () -> Void) {
+    package static func on(_ numbers: [CInt], _ handler: @escaping @Sendable () -> Void) {
         guard hasThread else { return }
         for number in numbers {
             handlers.withLock { $0[number, default: []].append(handler) }
@@ -57,7 +57,7 @@ enum Signals {
     }()
 
     /// SIGINT: Ctrl-C.
-    static let interrupt = SIGINT
+    package static let interrupt = SIGINT
     /// SIGTERM: a request to stop.
-    static let terminate = SIGTERM
+    package static let terminate = SIGTERM
 }

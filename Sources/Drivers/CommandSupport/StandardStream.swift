@@ -36,7 +36,7 @@ public enum StandardStream: CInt, Sendable {
     }
 
     /// Calls `body`, once, when standard output has failed; at once if it has failed before.
-    static func onOutputFailure(_ body: @escaping @Sendable () -> Void) {
+    package static func onOutputFailure(_ body: @escaping @Sendable () -> Void) {
         let hasFailed = state.withLock { state in
             if state.failure == nil { state.onFailure.append(body) }
             return state.failure != nil

@@ -24,7 +24,7 @@ public enum Terminal {
     public static var isInForeground: Bool { tcgetpgrp(STDIN_FILENO) == getpgrp() }
 
     /// The width of the terminal on standard error in columns.
-    static var columns: Int { size(STDERR_FILENO).columns }
+    package static var columns: Int { size(STDERR_FILENO).columns }
 
     /// The number of columns for tables on standard output: the environment's COLUMNS, or the width of the terminal;
     /// `nil` if standard output is not a terminal, so that programs read whole cells.
@@ -34,7 +34,7 @@ public enum Terminal {
     }
 
     /// Returns the value of COLUMNS; `nil` unless it is a number from 1.
-    static func columns(inEnvironment environment: [String: String]) -> Int? {
+    package static func columns(inEnvironment environment: [String: String]) -> Int? {
         environment["COLUMNS"].flatMap(Int.init).flatMap { $0 >= 1 ? $0 : nil }
     }
 
@@ -50,7 +50,7 @@ public enum Terminal {
     /// Switches the terminal to unbuffered, unechoed input.
     ///
     /// - Returns: A closure that restores the settings; `nil` if they could not be changed.
-    static func disableLineBuffering() -> (@Sendable () -> Void)? {
+    package static func disableLineBuffering() -> (@Sendable () -> Void)? {
         var before = termios()
         guard tcgetattr(STDIN_FILENO, &before) == 0 else { return nil }
         var raw = before
@@ -64,7 +64,7 @@ public enum Terminal {
     }
 
     /// Raises the limit of open files (`ulimit -n`) to the hard limit and returns it.
-    static func raiseOpenFileLimit() -> Int {
+    package static func raiseOpenFileLimit() -> Int {
         var limit = rlimit()
         #if canImport(Darwin)
             let resource = RLIMIT_NOFILE
@@ -96,5 +96,5 @@ public enum Terminal {
     }
 
     /// Ends the process immediately, without running exit handlers.
-    static func exitImmediately(_ status: Int32) -> Never { _exit(status) }
+    package static func exitImmediately(_ status: Int32) -> Never { _exit(status) }
 }

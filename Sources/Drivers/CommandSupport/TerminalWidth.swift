@@ -21,5 +21,5 @@ extension Character {
 
 extension String {
     /// The number of columns that the text takes on a terminal.
-    var terminalWidth: Int { reduce(0) { $0 + $1.terminalWidth } }
+    package var terminalWidth: Int { reduce(0) { $0 + $1.terminalWidth } }
 }

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
+internal import ScenarioRunner
 
 /// `slowlane scenarios`.
 struct ScenariosCommand: ParsableCommand {

@@ -1,4 +1,12 @@
-//  slowlane: arguments, wiring and exit statuses. Everything else is in libraries.
+//  slowlane: the commands.
+//
+//  Owns: arguments, wiring, exit statuses; the results of commands as text (`Texts/`); servers in the foreground, from the
+//  line "listening" until a signal, and the commands that `slowlane proxy` takes while it runs (`Foreground/`); transfers
+//  through a live proxy, timed by the real clock (`Measurement/`); the command lines of Toxiproxy's programs
+//  (`Toxiproxy/`).
+//
+//  Does not own: what the servers do (Proxy, ControlAPI, NotesServer), runs of scenarios (ScenarioRunner), the terminal
+//  (CommandSupport).
 
 internal import ArgumentParser
 internal import CommandSupport

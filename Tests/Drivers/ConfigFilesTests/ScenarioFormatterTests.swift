@@ -38,7 +38,7 @@ import struct Scenario.SourceLocation
 
     private static let texts: [String] = {
         let examples = ScenarioExamples.names.compactMap { try? ScenarioExamples.text($0) }
-        let folder = ScenarioExamples.folder.appending(path: "../../../scenarios").standardizedFileURL
+        let folder = Repository.root.appending(path: "scenarios")
         let files = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
         let builtIn = files.filter { $0.pathExtension == "yaml" }.compactMap {
             try? String(contentsOf: $0, encoding: .utf8)

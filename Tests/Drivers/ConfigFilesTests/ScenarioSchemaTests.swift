@@ -43,7 +43,7 @@ import Testing
 
     @Test func theSchemaAcceptsWhatTheReaderAccepts() async throws {
         var texts = try ScenarioExamples.names.map(ScenarioExamples.text) + [ScenarioMistakes.valid]
-        let folder = ScenarioExamples.folder.appending(path: "../../../scenarios").standardizedFileURL
+        let folder = Repository.root.appending(path: "scenarios")
         for name in ScenarioCatalogue.names {
             texts.append(try String(contentsOf: folder.appending(path: "\(name).yaml"), encoding: .utf8))
         }

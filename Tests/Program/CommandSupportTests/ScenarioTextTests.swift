@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import CommandSupport
+@testable import slowlane
 
 /// Texts about scenario files.
 @Suite struct ScenarioTextTests {

@@ -1,32 +1,32 @@
-public import ConfigFiles
-public import Determinism
+internal import ConfigFiles
+internal import Determinism
 internal import LinkModel
-public import NIOCore
+internal import NIOCore
 internal import Proxy
 internal import TCPModel
 
 /// The measured time of one transfer under a profile, and the time computed from the profile's figures.
-public struct ProfileMeasurement: Sendable {
+struct ProfileMeasurement: Sendable {
     /// The profile's name.
-    public let profile: String
+    let profile: String
     /// The bytes echoed.
-    public let size: Int
+    let size: Int
     /// The computed time, see ``TCPModel/Workload/EchoEstimate``.
-    public let expected: Nanoseconds
+    let expected: Nanoseconds
     /// The median of the measured times.
-    public let measured: Nanoseconds
+    let measured: Nanoseconds
 
     /// Whether both times agree within 3 % or 2 ms.
-    public var isWithinTolerance: Bool {
+    var isWithinTolerance: Bool {
         let tolerance = max(Nanoseconds.milliseconds(2), Nanoseconds(expected.count * 3 / 100))
         return abs((measured - expected).count) <= tolerance.count
     }
 
     /// The reason why a profile cannot be measured, or a measurement failed.
-    public struct MeasurementError: Error, CustomStringConvertible {
-        public let description: String
+    struct MeasurementError: Error, CustomStringConvertible {
+        let description: String
         /// Whether no echo can pass under the profile.
-        public let isUnsuitableProfile: Bool
+        let isUnsuitableProfile: Bool
     }
 
     /// Sizes of the echoed transfers in bytes: both fit into TCP's initial window of ten segments.
@@ -39,7 +39,7 @@ public struct ProfileMeasurement: Sendable {
     private static let timeoutMin = Nanoseconds.seconds(60)
 
     /// Throws if no echo can pass under a profile.
-    public static func check(_ profile: Profile) throws(MeasurementError) {
+    static func check(_ profile: Profile) throws(MeasurementError) {
         let conditions = profile.conditions
         let reason: String
         switch conditions.connectionPolicy {
@@ -60,7 +60,7 @@ public struct ProfileMeasurement: Sendable {
     /// - Parameters:
     ///   - trials: The number of echoes of each size; seven times as many if one takes less than 100 ms.
     ///   - onResult: Called after each size.
-    public static func measure(
+    static func measure(
         _ profile: Profile, trials: Int, on group: any EventLoopGroup, onResult: (ProfileMeasurement) -> Void
     ) async throws {
         try check(profile)

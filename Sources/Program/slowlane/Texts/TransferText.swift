@@ -1,9 +1,10 @@
-public import TCPModel
+internal import CommandSupport
+internal import TCPModel
 
 /// The table of `slowlane model --summary`.
-public enum TransferText {
+enum TransferText {
     /// Returns a row for each transfer; times without trials are `-`.
-    public static func table(_ summaries: [TrialSummary], width: Int? = nil) -> [String] {
+    static func table(_ summaries: [TrialSummary], width: Int? = nil) -> [String] {
         let header = ["TRANSFER", "OK", "FIRST BYTE p50", "TOTAL p50", "p95", "max", "RESUMED AFTER p50", "p95"]
         return TextTable.lines(
             [header]

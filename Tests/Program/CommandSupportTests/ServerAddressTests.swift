@@ -1,5 +1,6 @@
-import CommandSupport
 import Testing
+
+@testable import slowlane
 
 /// Addresses of servers on the command line.
 @Suite struct ServerAddressTests {

@@ -1,3 +1,5 @@
+internal import CommandSupport
+
 /// The two versions of a title and a text in one file with conflict markers, for an editor.
 ///
 ///     ------- title
@@ -12,35 +14,35 @@
 /// Lines that both versions have at their beginning or end are outside the markers. The length of the markers is 7
 /// characters, or more if a line of either version begins with such a run, so that a line of the user is never taken
 /// for a marker.
-public struct ConflictText: Sendable {
+struct ConflictText: Sendable {
     /// One version.
-    public struct Version: Hashable, Sendable {
+    struct Version: Hashable, Sendable {
         /// The title.
-        public var title: String
+        var title: String
         /// The text.
-        public var text: String
+        var text: String
 
         /// Creates a version.
-        public init(title: String, text: String) {
+        init(title: String, text: String) {
             self.title = title
             self.text = text
         }
     }
 
     /// The reason why an edited file is not a version.
-    public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
+    struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The number of the line, from 1; `nil` if the whole file is meant.
-        public let line: Int?
+        let line: Int?
         /// The reason.
-        public let reason: String
+        let reason: String
 
         /// Creates an error.
-        public init(line: Int?, reason: String) {
+        init(line: Int?, reason: String) {
             self.line = line
             self.reason = reason
         }
 
-        public var description: String { line.map { "line \($0): \(reason)" } ?? reason }
+        var description: String { line.map { "line \($0): \(reason)" } ?? reason }
     }
 
     /// The smallest length of a marker.
@@ -51,7 +53,7 @@ public struct ConflictText: Sendable {
     private let markerLength: Int
 
     /// Creates the file of two versions; `nil` is a deletion.
-    public init(mine: Version?, theirs: Version?) {
+    init(mine: Version?, theirs: Version?) {
         self.mine = mine
         self.theirs = theirs
         var longest = Self.markerLengthMin - 1
@@ -62,7 +64,7 @@ public struct ConflictText: Sendable {
     }
 
     /// The content of the file.
-    public var contents: String {
+    var contents: String {
         let titles = (mine?.title ?? theirs?.title ?? "", theirs?.title ?? mine?.title ?? "")
         var lines: [Substring] = ["\(marker("-")) title"]
         lines += merged(Self.lines(titles.0), Self.lines(titles.1))
@@ -72,7 +74,7 @@ public struct ConflictText: Sendable {
     }
 
     /// Returns the version in an edited file. A leftover of a marker is an error.
-    public func parse(_ contents: String) throws(ParseError) -> Version {
+    func parse(_ contents: String) throws(ParseError) -> Version {
         var lines = Self.lines(contents)
         // The last line ends with a line feed.
         if lines.last?.isEmpty == true { lines.removeLast() }
@@ -130,9 +132,9 @@ public struct ConflictText: Sendable {
 }
 
 /// Two texts beside each other.
-public enum SideBySide {
+enum SideBySide {
     /// Returns lines with the left text, a separator and the right text. A `|` marks a line that differs.
-    public static func lines(_ left: (String, String), _ right: (String, String), width: Int) -> [String] {
+    static func lines(_ left: (String, String), _ right: (String, String), width: Int) -> [String] {
         let column = max(8, (width - 3) / 2)
         let (leftLines, rightLines) = (wrapped(left.1, column), wrapped(right.1, column))
         var lines = [line(left.0, right.0, " ", column)]

@@ -1,3 +1,4 @@
+internal import CommandSupport
 internal import Foundation
 internal import NIOCore
 internal import NIOPosix
@@ -5,9 +6,9 @@ internal import Proxy
 internal import Wire
 
 /// The check of the features that a proxy can use on this machine.
-public enum SystemCheck {
+enum SystemCheck {
     /// One result of the check.
-    public enum Finding: Sendable {
+    enum Finding: Sendable {
         /// A feature that works.
         case ok(String)
         /// A feature that works with limitations.
@@ -16,7 +17,7 @@ public enum SystemCheck {
         case failure(String, remedy: String)
 
         /// The result with its remedy, in one or two lines.
-        public var text: String {
+        var text: String {
             switch self {
             case .ok(let text): "ok    \(text)"
             case .limitation(let text, let remedy): "note  \(text)\n      -> \(remedy)"
@@ -39,13 +40,13 @@ public enum SystemCheck {
         }
 
         /// Whether a proxy cannot work.
-        public var isFailure: Bool {
+        var isFailure: Bool {
             if case .failure = self { true } else { false }
         }
     }
 
     /// Returns the results as a JSON object.
-    public static func json(_ findings: [Finding]) -> String {
+    static func json(_ findings: [Finding]) -> String {
         JSONText.object([
             ("type", JSONText.string("doctor")), ("version", "1"),
             ("slowlane", JSONText.string(SlowlaneVersion.current)),
@@ -55,7 +56,7 @@ public enum SystemCheck {
     }
 
     /// Runs all checks; takes a fraction of a second.
-    public static func run() async -> [Finding] {
+    static func run() async -> [Finding] {
         [
             await loopback("127.0.0.1", isNeeded: true),
             await loopback("::1", isNeeded: false),

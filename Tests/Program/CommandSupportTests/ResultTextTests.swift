@@ -7,6 +7,7 @@ import Wire
 
 @testable import CommandSupport
 @testable import PacketCapture
+@testable import slowlane
 
 /// The results of commands as text.
 @Suite struct ResultTextTests {

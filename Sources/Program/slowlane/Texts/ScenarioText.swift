@@ -1,16 +1,17 @@
-public import ConfigFiles
+internal import CommandSupport
+internal import ConfigFiles
 internal import Foundation
 internal import Scenario
 internal import Wire
 
 /// The texts of the commands for scenario files.
-public enum ScenarioText {
+enum ScenarioText {
     // MARK: Problems
 
     /// Returns a problem with its source line and a caret below its column.
     ///
     /// - Parameter source: The lines of the file.
-    public static func lines(_ problem: Problem, source: [Substring]) -> [String] {
+    static func lines(_ problem: Problem, source: [Substring]) -> [String] {
         let location = problem.location
         var lines = ["\(location): \(problem.severity.rawValue): \(TextTable.singleLine(problem.message))"]
         guard let line = location.line, let column = location.column, (1...max(1, source.count)).contains(line),
@@ -25,7 +26,7 @@ public enum ScenarioText {
     }
 
     /// Returns the number of errors and warnings, such as `3 files: 1 error, 2 warnings`.
-    public static func summary(files: Int, errors: Int, warnings: Int) -> String {
+    static func summary(files: Int, errors: Int, warnings: Int) -> String {
         let found = [
             errors > 0 ? TextTable.count(errors, "error") : nil,
             warnings > 0 ? TextTable.count(warnings, "warning") : nil,
@@ -36,7 +37,7 @@ public enum ScenarioText {
     // MARK: Lists
 
     /// Returns a table of scenarios.
-    public static func lines(_ scenarios: [ScenarioFile], sources: [String], width: Int? = nil) -> [String] {
+    static func lines(_ scenarios: [ScenarioFile], sources: [String], width: Int? = nil) -> [String] {
         let rows = zip(scenarios, sources).map { file, source in
             [
                 source, TextTable.count(file.allRuns.count, "run"),
@@ -57,7 +58,7 @@ public enum ScenarioText {
     }
 
     /// Returns a scenario as a JSON object.
-    public static func json(_ file: ScenarioFile, source: String) -> String {
+    static func json(_ file: ScenarioFile, source: String) -> String {
         let scenario = file.scenario
         let variants = file.variants.compactMap(\.variant).map { JSONText.string($0) }
         return JSONText.object([
@@ -71,7 +72,7 @@ public enum ScenarioText {
     // MARK: Explanations
 
     /// Returns the explanation of a key or of an invariant; `nil` if none has that name.
-    public static func explanation(of name: String, width: Int? = nil) -> [String]? {
+    static func explanation(of name: String, width: Int? = nil) -> [String]? {
         let invariant = Scenario.Invariant(named: name)
         let lines = keyExplanation(of: name, width: width)
         guard let invariant else { return lines }
@@ -124,7 +125,7 @@ public enum ScenarioText {
     }
 
     /// Returns the keys of the whole file.
-    public static func overview(width: Int? = nil) -> [String] {
+    static func overview(width: Int? = nil) -> [String] {
         keys(of: ScenarioFormat.object("scenario"), width: width)
             + [
                 "",
@@ -154,7 +155,7 @@ public enum ScenarioText {
     // MARK: Documentation
 
     /// Returns the tables of the documentation in Markdown: a table for each mapping of the format.
-    public static func markdown() -> [String] {
+    static func markdown() -> [String] {
         var lines: [String] = []
         for object in ScenarioFormat.objects where object.name != "variant" && !object.name.hasPrefix("not-") {
             let path = ScenarioFormat.path(of: object)
@@ -172,7 +173,7 @@ public enum ScenarioText {
     }
 
     /// Returns the documentation of the invariants in Markdown.
-    public static func invariantsMarkdown() -> [String] {
+    static func invariantsMarkdown() -> [String] {
         var lines = ["| invariant | standard | rule |", "|---|---|---|"]
         for invariant in Scenario.Invariant.allCases {
             let isStandard = Scenario.Invariants.standardMembers.contains(invariant)
@@ -194,7 +195,7 @@ public enum ScenarioText {
     // MARK: Skeleton
 
     /// Returns a new scenario file with comments.
-    public static func skeleton(name: String) -> String {
+    static func skeleton(name: String) -> String {
         """
         # A scenario for 'slowlane run'. 'slowlane explain' lists all keys, 'slowlane lint' checks the file.
         scenario: 1

@@ -1,14 +1,15 @@
+internal import CommandSupport
 internal import Determinism
 internal import Foundation
 internal import Wire
 
 /// The table of `slowlane measure`.
-public enum MeasurementText {
+enum MeasurementText {
     /// The headings of the columns.
-    public static let header = ["PROFILE", "ECHO OF", "EXPECTED", "MEASURED", "OFF BY", ""]
+    static let header = ["PROFILE", "ECHO OF", "EXPECTED", "MEASURED", "OFF BY", ""]
 
     /// Returns the row of a measurement.
-    public static func row(_ result: ProfileMeasurement) -> [String] {
+    static func row(_ result: ProfileMeasurement) -> [String] {
         [
             result.profile, "\(result.size) B", Units.milliseconds(result.expected),
             Units.milliseconds(result.measured),
@@ -18,7 +19,7 @@ public enum MeasurementText {
     }
 
     /// Returns a measurement as a JSON object, with times in milliseconds.
-    public static func json(_ result: ProfileMeasurement) -> String {
+    static func json(_ result: ProfileMeasurement) -> String {
         JSONText.object([
             ("type", JSONText.string("measurement")), ("version", "1"), ("profile", JSONText.string(result.profile)),
             ("bytes", "\(result.size)"), ("expected_ms", JSONText.number(result.expected.inMilliseconds)),
@@ -27,7 +28,7 @@ public enum MeasurementText {
     }
 
     /// Returns the line of a measurement while others are pending.
-    public static func progress(_ result: ProfileMeasurement) -> String {
+    static func progress(_ result: ProfileMeasurement) -> String {
         "  \(result.profile) \(result.size) B: \(Units.milliseconds(result.measured))"
     }
 }

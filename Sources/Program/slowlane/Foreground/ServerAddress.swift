@@ -1,10 +1,11 @@
-public import Proxy
+internal import CommandSupport
+internal import Proxy
 
 /// The address of an HTTP server on the command line: `HOST:PORT`, or a URL `http://HOST` or `http://HOST:PORT`.
-public enum ServerAddress {
+enum ServerAddress {
     /// The reason why a text is not the address of a server that can be reached.
-    public struct ParseError: Error, Hashable, CustomStringConvertible {
-        public let description: String
+    struct ParseError: Error, Hashable, CustomStringConvertible {
+        let description: String
     }
 
     /// The default port of HTTP.
@@ -13,7 +14,7 @@ public enum ServerAddress {
     private static let shownMax = 80
 
     /// Parses an address.
-    public static func parse(_ text: String) throws(ParseError) -> Endpoint {
+    static func parse(_ text: String) throws(ParseError) -> Endpoint {
         // A password must not be printed.
         guard !text.contains("@") else {
             throw ParseError(description: "the address has a user; remove it, and give --user NAME:PASSWORD")

@@ -3,6 +3,7 @@ import LinkModel
 import Testing
 
 @testable import CommandSupport
+@testable import slowlane
 
 @Suite struct TextTests {
     @Test func onlyLocalhostAndLoopbackAddressesAreLoopback() {

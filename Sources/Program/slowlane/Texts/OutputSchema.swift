@@ -1,7 +1,7 @@
 /// The JSON Schema of what commands print with `--json`.
-public enum OutputSchema {
+enum OutputSchema {
     /// The schema (draft 2020-12): each line of output is an object that matches it.
-    public static let json = #"""
+    static let json = #"""
         {
           "$schema": "https://json-schema.org/draft/2020-12/schema",
           "title": "Lines of JSON that slowlane prints, version 1",

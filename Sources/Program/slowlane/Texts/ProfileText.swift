@@ -1,14 +1,15 @@
-public import ConfigFiles
+internal import CommandSupport
+internal import ConfigFiles
 internal import Foundation
 internal import LinkModel
 
 /// The text of profiles and timelines.
-public enum ProfileText {
+enum ProfileText {
     /// Returns the tables of the built-in profiles and timelines.
     ///
     /// - Parameter width: The width that lines fit into. If it is too small for all columns, the names are left out,
     ///   and pairs of values share a unit.
-    public static func catalogue(width: Int? = nil) -> [String] {
+    static func catalogue(width: Int? = nil) -> [String] {
         var profiles = table(isNarrow: false)
         let isTooWide = profiles.contains { $0.terminalWidth > width ?? .max }
         if isTooWide { profiles = table(isNarrow: true, width: width) }
@@ -39,7 +40,7 @@ public enum ProfileText {
     }
 
     /// Returns a timeline with its entries.
-    public static func lines(_ file: TimelineFile, width: Int? = nil) -> [String] {
+    static func lines(_ file: TimelineFile, width: Int? = nil) -> [String] {
         var lines = ["\(file.id): \(file.name)\(file.grade.map { " (\($0.rawValue))" } ?? "")"]
         if !file.about.isEmpty { lines.append(text(file.about, width: width)) }
         lines.append("")
@@ -64,7 +65,7 @@ public enum ProfileText {
     }
 
     /// Returns a profile with the source of each number.
-    public static func lines(_ profile: Profile, width: Int? = nil) -> [String] {
+    static func lines(_ profile: Profile, width: Int? = nil) -> [String] {
         var lines = ["\(profile.id): \(profile.name) (\(profile.interface.rawValue))"]
         if !profile.about.isEmpty { lines.append(text(profile.about, width: width)) }
         let conditions = profile.conditions
@@ -88,7 +89,7 @@ public enum ProfileText {
     }
 
     /// Returns the result of a successful check of a file.
-    public static func checked(_ file: ProfileCatalogue.ProfileOrTimeline) -> String {
+    static func checked(_ file: ProfileCatalogue.ProfileOrTimeline) -> String {
         guard case .profile(let profile) = file else { return "ok: timeline" }
         let unsourced = profile.figures.count { $0.source == nil || $0.grade == nil }
         let note = unsourced == 0 ? "" : " (\(TextTable.count(unsourced, "figure")) without source or grade)"

@@ -1,10 +1,11 @@
-public import Foundation
-public import Wire
+internal import CommandSupport
+internal import Foundation
+internal import Wire
 
 /// The lines of `slowlane events`.
-public enum EventLine {
+enum EventLine {
     /// The types of events that are left out without `--summaries`.
-    public static let summaryType = "summary"
+    static let summaryType = "summary"
 
     /// Returns the lines of an event; none for an event of an unknown type.
     ///
@@ -12,7 +13,7 @@ public enum EventLine {
     ///   - type: The type.
     ///   - data: The data.
     ///   - timeZone: The time zone of the times.
-    public static func lines(_ type: String, _ data: JSONValue, timeZone: TimeZone = .current) -> [String] {
+    static func lines(_ type: String, _ data: JSONValue, timeZone: TimeZone = .current) -> [String] {
         let name = printable(data["proxy"].text ?? "")
         func line(_ text: String) -> String {
             let time = time(data["t"].number, timeZone)

@@ -1,9 +1,10 @@
-public import ConfigFiles
-public import LinkModel
-public import Proxy
+internal import CommandSupport
+internal import ConfigFiles
+internal import LinkModel
+internal import Proxy
 
 /// The conditions with which a proxy or a model starts.
-public enum LinkSource: Sendable {
+enum LinkSource: Sendable {
     /// Conditions that do not change, with the name of a profile or `netem`.
     case constant(Conditions, name: String)
     /// Conditions that follow a timeline.
@@ -12,7 +13,7 @@ public enum LinkSource: Sendable {
     case unconditioned
 
     /// The name of the conditions.
-    public var name: String {
+    var name: String {
         switch self {
         case .constant(_, let name): name
         case .timeline(let file): file.id
@@ -21,7 +22,7 @@ public enum LinkSource: Sendable {
     }
 
     /// The conditions in words.
-    public var text: String {
+    var text: String {
         switch self {
         case .constant(let conditions, let name): "profile \(name) (\(Units.conditions(conditions)))"
         case .timeline(let file): "timeline \(file.id)"
@@ -30,13 +31,13 @@ public enum LinkSource: Sendable {
     }
 
     /// The timeline, if the conditions follow one.
-    public var timeline: TimelineFile? {
+    var timeline: TimelineFile? {
         if case .timeline(let file) = self { return file }
         return nil
     }
 
     /// The reason why no connection to a server is possible at some time, with a remedy; `nil` if one always is.
-    public var connectionProblem: String? {
+    var connectionProblem: String? {
         let links: [(name: String, conditions: Conditions)] =
             switch self {
             case .constant(let conditions, let name): [(name, conditions)]
@@ -50,7 +51,7 @@ public enum LinkSource: Sendable {
     }
 
     /// Sets the conditions of a proxy.
-    public func apply(to configuration: inout ProxyConfiguration) {
+    func apply(to configuration: inout ProxyConfiguration) {
         switch self {
         case .constant(let conditions, _): configuration.conditions = conditions
         case .timeline(let file): configuration.timeline = file.timeline

@@ -3,6 +3,7 @@ import Determinism
 import Testing
 
 @testable import CommandSupport
+@testable import slowlane
 
 @Suite struct TimelinePlaybackTests {
     private let start = ContinuousClock.now

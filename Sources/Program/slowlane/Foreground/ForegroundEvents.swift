@@ -1,12 +1,13 @@
+internal import CommandSupport
 internal import Foundation
 internal import Synchronization
 
 /// The events that a foreground command waits for: lines of standard input, signals, and reasons to stop.
 ///
 /// The first SIGINT or SIGTERM is an event. A second one ends the process with status 130, after the last action. The thread that reads lines blocks while the replies to 16 lines are unwritten.
-public final class ForegroundEvents: Sendable {
+final class ForegroundEvents: Sendable {
     /// An event.
-    public enum Event: Sendable {
+    enum Event: Sendable {
         /// A line of standard input.
         case line(InputLine)
         /// SIGINT or SIGTERM.
@@ -36,7 +37,7 @@ public final class ForegroundEvents: Sendable {
     ///
     /// - Parameter endsWithOutput: Whether the failure of standard output is an event: for commands that do nothing but
     ///   print.
-    public init(endsWithOutput: Bool = false) {
+    init(endsWithOutput: Bool = false) {
         (stream, continuation) = AsyncStream.makeStream(of: Event.self)
         if endsWithOutput { StandardStream.onOutputFailure { [continuation] in continuation.yield(.outputFailed) } }
         Signals.on([Signals.interrupt, Signals.terminate]) { [self] in receiveSignal() }
@@ -60,7 +61,7 @@ public final class ForegroundEvents: Sendable {
     func replyWritten() { replySlots.signal() }
 
     /// Waits for the next event.
-    public func next() async -> Event? {
+    func next() async -> Event? {
         for await event in stream { return event }
         return nil
     }

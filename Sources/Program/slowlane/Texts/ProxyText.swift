@@ -1,11 +1,12 @@
+internal import CommandSupport
 internal import Foundation
-public import Wire
+internal import Wire
 
 /// The text of proxies, toxics and links, from responses of the control API.
-public enum ProxyText {
+enum ProxyText {
     /// Returns a line per proxy of `GET /proxies`: a table with a header for a terminal of the given width, else
     /// tab-separated fields.
-    public static func list(_ proxies: JSONValue, terminalWidth: Int?) -> [String] {
+    static func list(_ proxies: JSONValue, terminalWidth: Int?) -> [String] {
         let rows = (proxies.object ?? [:]).map { name, proxy in
             [
                 name, proxy["listen"].displayText, proxy["upstream"].displayText, state(proxy),
@@ -19,7 +20,7 @@ public enum ProxyText {
     /// Returns the lines of a proxy and its link.
     ///
     /// - Parameter details: Slowlane's fields of the proxy; `nil` if the server has none.
-    public static func heading(_ name: String, _ proxy: JSONValue, details: JSONValue?) -> [String] {
+    static func heading(_ name: String, _ proxy: JSONValue, details: JSONValue?) -> [String] {
         let heading = "\(name): \(proxy["listen"].displayText) -> \(proxy["upstream"].displayText), \(state(proxy))"
         guard let details else { return [heading] }
         let connections = Int(exactly: details["connections_open"].number ?? 0) ?? 0
@@ -31,7 +32,7 @@ public enum ProxyText {
     }
 
     /// Returns the line of a toxic, with tab-separated fields.
-    public static func toxic(_ toxic: JSONValue) -> String {
+    static func toxic(_ toxic: JSONValue) -> String {
         let toxicity = String(format: "%.2f", toxic["toxicity"].number ?? 1)
         let attributes = (toxic["attributes"].object ?? [:]).map { "\($0.key)=\($0.value.displayText)" }
         return
@@ -42,13 +43,13 @@ public enum ProxyText {
     }
 
     /// Returns a link as `edge, down 240 kbit/s 400 ms, up 200 kbit/s 440 ms`.
-    public static func link(_ link: JSONValue) -> String {
+    static func link(_ link: JSONValue) -> String {
         let source = [link["profile"], link["timeline"]].compactMap(\.text).first.map { "\($0), " } ?? ""
         return "\(source)down \(direction(link["down"])), up \(direction(link["up"]))"
     }
 
     /// Returns Toxiproxy's fields of a proxy with Slowlane's fields `link`, `seed` and `connections_open`, as JSON.
-    public static func json(_ proxy: JSONValue, details: JSONValue?) -> String {
+    static func json(_ proxy: JSONValue, details: JSONValue?) -> String {
         guard case .object(var members) = proxy, let details else { return proxy.json }
         for key in ["link", "seed", "connections_open"] { members[key] = details[key] }
         return JSONValue.object(members).json

@@ -1,13 +1,14 @@
-public import ControlAPI
+internal import CommandSupport
+internal import ControlAPI
 internal import Foundation
 internal import Logging
 internal import NIOPosix
 internal import Proxy
 
 /// A server of the control API in the foreground, until a signal or the end of the parent process stops it.
-public struct ForegroundServer {
+struct ForegroundServer {
     /// The program whose behaviour the server has.
-    public enum Style: Sendable {
+    enum Style: Sendable {
         /// Slowlane's own.
         case slowlane
         /// Toxiproxy's server: it logs in that server's format, starts despite an invalid configuration, and accepts
@@ -16,7 +17,7 @@ public struct ForegroundServer {
     }
 
     /// The reason why the server did not start. The error itself has been printed.
-    public enum StartError: Error {
+    enum StartError: Error {
         /// An address that cannot be resolved, or that needs a token.
         case unsuitableAddress
         /// A configuration that cannot be read or applied.
@@ -26,29 +27,29 @@ public struct ForegroundServer {
     }
 
     /// The program whose behaviour the server has.
-    public var style = Style.slowlane
+    var style = Style.slowlane
     /// The path of a JSON file of proxies, in the format of `POST /populate`.
-    public var configurationPath: String?
+    var configurationPath: String?
     /// The random seed; a random one by default.
-    public var seed = UInt64.random(in: 0..<(1 << 53))
+    var seed = UInt64.random(in: 0..<(1 << 53))
     /// The limits.
-    public var limits = ServerLimits()
+    var limits = ServerLimits()
     /// The metrics under Toxiproxy's path `/metrics`.
-    public var metrics: API.MetricsSelection?
+    var metrics: API.MetricsSelection?
     /// The settings of the dashboard.
-    public var dashboard = Dashboard()
+    var dashboard = Dashboard()
     /// The token that requests must have.
-    public var token: String?
+    var token: String?
     /// Whether requests from other machines need no token.
-    public var needsNoToken = false
+    var needsNoToken = false
     /// Names that are accepted in the Host header, besides those of the address.
-    public var allowedHosts: [String] = []
+    var allowedHosts: [String] = []
     /// The name of the log level, Toxiproxy's or Slowlane's; empty for the default.
-    public var logLevel = ""
+    var logLevel = ""
     /// Whether only results are printed.
-    public var isQuiet = false
+    var isQuiet = false
     /// Whether the end of the parent process stops the server.
-    public var stopsWithParent = false
+    var stopsWithParent = false
 
     private let host: String
     private let port: String
@@ -58,7 +59,7 @@ public struct ForegroundServer {
     /// - Parameters:
     ///   - host: The host to listen on: a name or an address. An empty host is the wildcard address.
     ///   - port: The port to listen on: a number or a service name.
-    public init(host: String, port: String) {
+    init(host: String, port: String) {
         self.host = host
         self.port = port
     }
@@ -66,7 +67,7 @@ public struct ForegroundServer {
     private var isToxiproxy: Bool { style == .toxiproxy }
 
     /// Runs the server. Prints the error if it cannot start.
-    public func run(_ console: Console) async throws(StartError) {
+    func run(_ console: Console) async throws(StartError) {
         let logger = logger(console)
         if isToxiproxy { logger.info("Starting Toxiproxy", metadata: ["version": "\(API.toxiproxyVersion)"]) }
         let address = try await resolvedAddress(console)

@@ -1,12 +1,13 @@
+internal import CommandSupport
 internal import Foundation
-public import PacketCapture
+internal import PacketCapture
 
 /// The lines of a capture.
-public enum CaptureText {
+enum CaptureText {
     /// Returns the line of an event; `nil` for the start or end of a connection if those are not shown.
     ///
     /// Times are times of day in UTC. Query strings are left out because they may contain secrets.
-    public static func line(_ event: CaptureEvent, showsConnections: Bool) -> String? {
+    static func line(_ event: CaptureEvent, showsConnections: Bool) -> String? {
         switch event {
         case .opened(let client, let server, let time):
             return showsConnections ? "\(clock(time))  \(client) -> \(server) opened" : nil
@@ -32,13 +33,13 @@ public enum CaptureText {
     }
 
     /// Returns the packet counters of a capture in words.
-    public static func summary(_ counts: LiveCapture.Counts) -> String {
+    static func summary(_ counts: LiveCapture.Counts) -> String {
         "\(TextTable.count(counts.received, "packet")), \(counts.dropped) dropped by the kernel, "
             + "\(counts.droppedByInterface) by the interface"
     }
 
     /// Returns the remedy for an error, to be appended to its description.
-    public static func advice(_ error: LiveCapture.CaptureError) -> String {
+    static func advice(_ error: LiveCapture.CaptureError) -> String {
         guard case .notPermitted = error else { return "" }
         let path = Bundle.main.executablePath ?? "PATH/slowlane"
         return "; run the command as root, or run once 'sudo setcap cap_net_raw,cap_net_admin=eip \(path)'"

@@ -1,3 +1,4 @@
+internal import CommandSupport
 internal import ConfigFiles
 internal import Impairment
 internal import Proxy

@@ -1,21 +1,22 @@
-public import ControlAPI
+internal import CommandSupport
+internal import ControlAPI
 internal import NIOPosix
 
 /// The control API and the dashboard of `slowlane proxy`, on a port of the loopback interface.
-public struct ForegroundDashboard: Sendable {
+struct ForegroundDashboard: Sendable {
     /// The API.
-    public let api: API
+    let api: API
     private let server: APIServer
 
     /// The URL of the page.
-    public var url: String { "http://127.0.0.1:\(server.port)/" }
+    var url: String { "http://127.0.0.1:\(server.port)/" }
 
     /// Starts the API without proxies. Throws an ``ControlAPI/APIServer/StartError``.
     ///
     /// - Parameters:
     ///   - port: The port; 0 picks a free one.
     ///   - portOption: The command's option for the port, for error messages.
-    public static func start(
+    static func start(
         port: Int, portOption: String, seed: UInt64, _ dashboard: Dashboard, pages: AdditionalPages? = nil
     ) async throws -> ForegroundDashboard {
         var limits = ServerLimits()
@@ -30,7 +31,7 @@ public struct ForegroundDashboard: Sendable {
     }
 
     /// Closes the port and all connections to it.
-    public func stop() async {
+    func stop() async {
         await server.stop()
         await api.close()
     }

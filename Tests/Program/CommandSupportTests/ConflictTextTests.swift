@@ -1,5 +1,6 @@
-import CommandSupport
 import Testing
+
+@testable import slowlane
 
 /// The file with both versions of a note that `notes resolve --edit` opens.
 @Suite struct ConflictTextTests {

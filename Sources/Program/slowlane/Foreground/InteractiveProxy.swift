@@ -1,14 +1,15 @@
-public import ConfigFiles
-public import ControlAPI
+internal import CommandSupport
+internal import ConfigFiles
+internal import ControlAPI
 internal import Determinism
 internal import Foundation
 internal import LinkModel
-public import NIOCore
-public import Proxy
+internal import NIOCore
+internal import Proxy
 internal import Scenario
 
 /// A proxy in the foreground: commands on standard input, one reply each, and a status line.
-public struct InteractiveProxy {
+struct InteractiveProxy {
     private let proxy: Proxy
     private let console: Console
     private let events: ForegroundEvents
@@ -25,15 +26,15 @@ public struct InteractiveProxy {
     private var outage = PerDirection(up: false, down: false)
 
     /// The reasons to stop, besides the command `quit` and signals.
-    public struct StopReasons: OptionSet, Sendable {
-        public let rawValue: Int
+    struct StopReasons: OptionSet, Sendable {
+        let rawValue: Int
 
-        public init(rawValue: Int) { self.rawValue = rawValue }
+        init(rawValue: Int) { self.rawValue = rawValue }
 
         /// The end of standard input.
-        public static let inputEnd = StopReasons(rawValue: 1)
+        static let inputEnd = StopReasons(rawValue: 1)
         /// The end of the parent process.
-        public static let parentExit = StopReasons(rawValue: 2)
+        static let parentExit = StopReasons(rawValue: 2)
     }
 
     /// The interval at which the status line is redrawn on a terminal.
@@ -62,7 +63,7 @@ public struct InteractiveProxy {
     ///   - grace: The longest time that open transfers may take after a stop.
     ///   - stops: The reasons to stop.
     ///   - adopted: The proxy in the API of the dashboard.
-    public init(
+    init(
         _ proxy: Proxy, console: Console, events: ForegroundEvents, conditionsName: String,
         timeline: TimelineFile?, grace: TimeAmount, isQuiet: Bool, stops: StopReasons = [],
         adopted: AdoptedProxy? = nil
@@ -79,7 +80,7 @@ public struct InteractiveProxy {
     }
 
     /// Prints the addresses of the proxy, and a warning if other machines can reach the upstream through it.
-    public func announce(upstream: Endpoint, conditions: String) {
+    func announce(upstream: Endpoint, conditions: String) {
         let address = proxy.address
         guard !LocalAddresses.isLoopback(address.host) else {
             return console.print("listening on \(address) -> \(upstream), \(conditions)")
@@ -95,7 +96,7 @@ public struct InteractiveProxy {
     }
 
     /// Executes commands until `quit` or a signal, then stops the proxy.
-    public mutating func run() async {
+    mutating func run() async {
         let (events, endsWithInput) = (events, stops.contains(.inputEnd))
         if stops.contains(.parentExit) { ParentMonitor.start(events.parent) { events.receive(.parentExited) } }
         let restore = InputReader.start(

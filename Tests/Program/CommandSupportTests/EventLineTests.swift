@@ -3,6 +3,7 @@ import Testing
 import Wire
 
 @testable import CommandSupport
+@testable import slowlane
 
 /// The lines of `slowlane events`.
 struct EventLineTests {

@@ -1,31 +1,32 @@
+internal import CommandSupport
 internal import Foundation
 internal import NotesServer
-public import NotesService
-public import Proxy
+internal import NotesService
+internal import Proxy
 
 /// A notes server in the foreground, until a signal stops it.
-public struct ForegroundNotesServer {
+struct ForegroundNotesServer {
     private let service: NotesService
     private let endpoint: Endpoint
     /// The API contract.
-    public var contract = APIContract.compat
+    var contract = APIContract.compat
     /// The path of the database; `nil` if the notes are in memory.
-    public var databasePath: String?
+    var databasePath: String?
     /// Whether the users are the default ones, whose passwords are public.
-    public var hasDefaultUsers = false
+    var hasDefaultUsers = false
     /// Whether test hooks are enabled.
-    public var hasTestHooks = false
+    var hasTestHooks = false
     /// Whether only results are printed.
-    public var isQuiet = false
+    var isQuiet = false
 
     /// Creates a server of a service.
-    public init(_ service: NotesService, at endpoint: Endpoint) {
+    init(_ service: NotesService, at endpoint: Endpoint) {
         self.service = service
         self.endpoint = endpoint
     }
 
     /// Runs the server. Throws if it cannot listen.
-    public func run(_ console: Console) async throws {
+    func run(_ console: Console) async throws {
         // A signal may arrive as soon as the line "listening" is printed.
         let events = ForegroundEvents()
         let server = try await NotesServer.start(service, host: endpoint.host, port: endpoint.port) {
