@@ -1,7 +1,7 @@
 /// The JSON Schema of what commands print with `--json`.
-enum OutputSchema {
+public enum OutputSchema {
     /// The schema (draft 2020-12): each line of output is an object that matches it.
-    static let json = #"""
+    public static let json = #"""
         {
           "$schema": "https://json-schema.org/draft/2020-12/schema",
           "title": "Lines of JSON that slowlane prints, version 1",
