@@ -4,17 +4,17 @@ extension Scenario {
     /// An action of a device or writer.
     public enum Action: Hashable, Sendable {
         /// Creates a note.
-        case create(row: String, title: String?, text: String?)
+        case create(row: String, title: String? = nil, text: String? = nil)
         /// Changes a note.
-        case edit(row: String, title: String?, text: String?)
+        case edit(row: String, title: String? = nil, text: String? = nil)
         /// Deletes a note.
         case delete(row: String)
         /// Resolves a conflict by writing a title and a text; `nil` keeps the local value.
-        case resolve(row: String, title: String?, text: String?)
+        case resolve(row: String, title: String? = nil, text: String? = nil)
         /// Resolves a conflict by a choice.
         case choose(row: String, Choice)
         /// Changes a note on the base that the writer read before, without reading the note first.
-        case editStale(row: String, title: String?, text: String?)
+        case editStale(row: String, title: String? = nil, text: String? = nil)
         /// Deletes a note on the base that the writer read before, without reading the note first.
         case deleteStale(row: String)
         /// Keeps a note whose deletion is in conflict with a change of another client.

@@ -27,8 +27,9 @@ extension ExpectationEvaluator {
             switch entry.event {
             case .step(let number):
                 if scenario.steps.indices.contains(number) { next = scenario.steps[number].action?.action }
-            case .action(let actor, let text):
-                started[actor] = (index, text, step?.description == text ? step : nil)
+            case .action(let actor, let action):
+                started[actor] = (index, action.description, step?.description == action.description ? step : nil)
+            case .notice(let actor, let notice): started[actor] = (index, notice.description, nil)
             case .accepted(let device, let row):
                 guard let (startIndex, text, action) = started[device] else { break }
                 found.append(

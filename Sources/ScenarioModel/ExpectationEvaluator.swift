@@ -140,12 +140,14 @@ struct ExpectationEvaluator {
                 continue
             case .icon:
                 // Without a note, in a condition of any device: the icons of all notes.
-                found = condition.row == nil ? Set(state.rows.map(\.icon)).sorted() : row.map { [$0.icon] } ?? []
+                found =
+                    condition.row == nil
+                    ? Set(state.rows.map(\.icon.rawValue)).sorted() : row.map { [$0.icon.rawValue] } ?? []
                 if found.isEmpty && condition.row == nil && !check.isNegated { return "there is no note" }
             case .text: found = row.map { [$0.text ?? ""] } ?? []
             case .title: found = row.map { [$0.title ?? ""] } ?? []
             case .keeps: found = row?.kept ?? []
-            case .pending: found = [row.map { $0.icon == "upload" } ?? (state.outbox > 0) ? "true" : "false"]
+            case .pending: found = [row.map { $0.icon == .upload } ?? (state.outbox > 0) ? "true" : "false"]
             case .outbox: found = ["\(state.outbox)"]
             case .screen, .control, .dialog, .toast, .opacity, .strike, .error, .marker, .field:
                 guard let values = state.publishedValues(of: check.key, row) else {

@@ -100,7 +100,7 @@ public struct FailureContext: Hashable, Sendable {
             }
             for entry in history.entries {
                 switch entry.event {
-                case .stepFailed(step, _), .missed(step, _):
+                case .stepFailed(step, _, at: _), .missed(step, _):
                     time = entry.time
                     return
                 default: continue

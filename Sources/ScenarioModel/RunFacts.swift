@@ -216,7 +216,8 @@ struct RunFacts {
         var resolved: Set<[String]> = []
         var found: Set<Note> = []
         for (index, entry) in history.entries.enumerated() {
-            if case .action(let actor, let text) = entry.event {
+            if case .action(let actor, let action) = entry.event {
+                let text = action.description
                 guard text.hasPrefix("resolves ") else { continue }
                 let words = text.split(separator: " ", maxSplits: 2)
                 if words.count > 1 { resolved.insert([actor, String(words[1])]) }
@@ -245,9 +246,12 @@ struct RunFacts {
                 isFirst[device] = false
             case .connectionAttempt(_, let name):
                 if let device = indices[name] { devices[device].dials.append(moment) }
-            case .action(let name, let text):
+            case .action(let name, let action):
                 guard let device = indices[name] else { continue }
-                devices[device].actions.append(UserAction(text, at: moment))
+                devices[device].actions.append(UserAction(action.description, at: moment))
+            case .notice(let name, let notice):
+                guard let device = indices[name] else { continue }
+                devices[device].actions.append(UserAction(notice.description, at: moment))
             case .belief(let name, _): if let device = indices[name] { devices[device].beliefs.append(index) }
             case .commit(let name, _): if let device = indices[name] { devices[device].commits.append(index) }
             case .started(let name):

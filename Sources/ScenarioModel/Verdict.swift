@@ -120,7 +120,7 @@ public struct Verdict: Sendable {
             checks.append(
                 Check(
                     description: Self.endDescription, location: SourceLocation(file: scenario.name, line: 1, column: 1),
-                    outcome: Self.excused(.fail(reason), scenario, evaluator.lateness)))
+                    outcome: Self.excused(.fail(reason.description), scenario, evaluator.lateness)))
         }
         self.checks = checks
         unchecked = evaluator.facts.unchecked
@@ -147,8 +147,8 @@ public struct Verdict: Sendable {
         var reasons: [Int: Outcome] = [:]
         for entry in history.entries {
             switch entry.event {
-            case .stepFailed(let step, let reason): reasons[step] = .fail(reason)
-            case .missed(let step, let reason): reasons[step] = reasons[step] ?? .inconclusive(reason)
+            case .stepFailed(let step, let reason, let location): reasons[step] = .fail("\(location): \(reason)")
+            case .missed(let step, let reason): reasons[step] = reasons[step] ?? .inconclusive(reason.description)
             default: break
             }
         }

@@ -128,7 +128,7 @@ private typealias Expectation = ScenarioModel.Expectation
                     #expect(started[step] == nil, "seed \(seed): step \(step) twice")
                     started[step] = entry.time
                     check(step, at: entry.time, scenario, states, marks, seed)
-                case .missed(let step, _), .stepFailed(let step, _):
+                case .missed(let step, _), .stepFailed(let step, _, at: _):
                     #expect(ended.insert(step).inserted, "seed \(seed): step \(step) ended twice")
                 default: break
                 }

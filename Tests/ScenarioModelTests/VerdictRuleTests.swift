@@ -11,7 +11,7 @@ private typealias Expectation = ScenarioModel.Expectation
 @Suite struct VerdictRuleTests {
     private typealias Helper = ScenarioDirectorTests
 
-    private static func row(_ icon: String) -> History.DeviceState.Row {
+    private static func row(_ icon: History.Icon) -> History.DeviceState.Row {
         .init(name: "n1", title: nil, text: "one", icon: icon, isDeleted: false, kept: ["one"])
     }
 
@@ -22,7 +22,9 @@ private typealias Expectation = ScenarioModel.Expectation
         return history
     }
 
-    private static func shown(_ icon: String) -> History.Event { .device("A", .init(rows: [row(icon)], outbox: 0)) }
+    private static func shown(_ icon: History.Icon) -> History.Event {
+        .device("A", .init(rows: [row(icon)], outbox: 0))
+    }
 
     private static let absent = History.Event.device("A", .init(rows: [], outbox: 0))
 
@@ -81,8 +83,8 @@ private typealias Expectation = ScenarioModel.Expectation
         scenario.steps = [Helper.at(5, "A", .sync, mark: "m")]
         // All events of one instant, as in virtual time.
         let history = Self.history([
-            (1000, Self.shown("none")), (5000, Self.shown("upload")), (5000, .step(0)), (5000, Self.shown("conflict")),
-            (5000, .mark("m")), (5000, Self.shown("error")), (9000, Self.shown("none")),
+            (1000, Self.shown(.plain)), (5000, Self.shown(.upload)), (5000, .step(0)), (5000, Self.shown(.conflict)),
+            (5000, .mark("m")), (5000, Self.shown(.error)), (9000, Self.shown(.plain)),
         ])
         func always(_ icon: String, since: TimeReference? = nil, until: TimeReference? = nil) -> Verdict.Outcome? {
             Self.outcome(
@@ -118,8 +120,8 @@ private typealias Expectation = ScenarioModel.Expectation
         // In real time, a step follows the state that it waits for after some microseconds.
         func history(delay: Int64) -> History {
             Self.history([
-                (1000, Self.shown("none")), (5000, Self.absent), (5000 + delay, .mark("gone")),
-                (5000 + delay, .step(1)), (5000 + delay, .mark("synced")), (9000, Self.shown("none")),
+                (1000, Self.shown(.plain)), (5000, Self.absent), (5000 + delay, .mark("gone")),
+                (5000 + delay, .step(1)), (5000 + delay, .mark("synced")), (9000, Self.shown(.plain)),
             ])
         }
         func always(_ icon: String, until mark: String, _ history: History) -> Verdict.Outcome? {
@@ -166,8 +168,8 @@ private typealias Expectation = ScenarioModel.Expectation
 
     @Test func windowsWithAnEndAreOverWhenTheLinksAreRestored() {
         let history = Self.history([
-            (1000, Self.shown("upload")), (2000, Self.request(0)), (5000, .phase(.heal)), (5000, Self.request(1)),
-            (6000, Self.shown("none")),
+            (1000, Self.shown(.upload)), (2000, Self.request(0)), (5000, .phase(.heal)), (5000, Self.request(1)),
+            (6000, Self.shown(.plain)),
         ])
         #expect(
             Self.outcome(history, .eventually(device: "A", Self.condition(.icon, "none"), .by(.seconds(9))))
@@ -194,7 +196,7 @@ private typealias Expectation = ScenarioModel.Expectation
     // MARK: Presence
 
     @Test func aNoteThatVanishesFails() {
-        let history = Self.history([(1000, Self.shown("none")), (2000, Self.absent)])
+        let history = Self.history([(1000, Self.shown(.plain)), (2000, Self.absent)])
         let isNone = Expectation.Kind.always(device: "A", Self.condition(.icon, "none"))
         #expect(Self.outcome(history, isNone) == .fail("at 2.0 s n1 is absent"))
         let keeps = Expectation.Kind.always(
@@ -204,12 +206,12 @@ private typealias Expectation = ScenarioModel.Expectation
             device: "A", Self.condition(.icon, "none", until: .time(.seconds(2))))
         #expect(Self.outcome(history, until) == .pass)
         // A note that appears later is not yet absent.
-        let created = Self.history([(1000, Self.absent), (2000, Self.shown("none"))])
+        let created = Self.history([(1000, Self.absent), (2000, Self.shown(.plain))])
         #expect(Self.outcome(created, isNone) == .pass)
     }
 
     @Test func presenceIsAStateOfItsOwn() {
-        let history = Self.history([(1000, Self.absent), (2000, Self.shown("none")), (3000, Self.absent)])
+        let history = Self.history([(1000, Self.absent), (2000, Self.shown(.plain)), (3000, Self.absent)])
         func always(_ value: String, _ since: Int64, _ until: Int64) -> Verdict.Outcome? {
             Self.outcome(
                 history,
@@ -281,7 +283,7 @@ private typealias Expectation = ScenarioModel.Expectation
 
     @Test func latenessMovesTheEndOfAWindowNoFurtherThanItsLength() {
         func outcome(reached: Int64, _ late: [(Int64, History.Event)]) -> Verdict.Outcome? {
-            let events = [(1000, Self.shown("upload"))] + late + [(reached, Self.shown("none"))]
+            let events = [(1000, Self.shown(.upload))] + late + [(reached, Self.shown(.plain))]
             return Self.outcome(Self.history(events.sorted { $0.0 < $1.0 }), Self.eventually(10))
         }
         let short = (Int64(3000), History.Event.hostPause(.milliseconds(600)))
@@ -312,8 +314,8 @@ private typealias Expectation = ScenarioModel.Expectation
             // A step at 6 s, performed late, has its effect at once.
             Self.outcome(
                 Self.history([
-                    (1000, Self.shown("none")), (6000 + late, .late(.milliseconds(late))),
-                    (6000 + late, Self.shown("upload")),
+                    (1000, Self.shown(.plain)), (6000 + late, .late(.milliseconds(late))),
+                    (6000 + late, Self.shown(.upload)),
                 ]), .always(device: "A", Self.condition(.icon, "upload", since: since)))
         }
         let since = TimeReference.time(.milliseconds(6500))
@@ -342,8 +344,8 @@ private typealias Expectation = ScenarioModel.Expectation
     @Test func anAbortedRunIsExcusedByPausesOfAConsiderablePartOfItsLimitOnly() {
         func result(paused: Int64) -> Verdict.Result {
             let history = Self.history([
-                (1000, Self.shown("upload")), (20_000, .hostPause(.milliseconds(paused))),
-                (60_000, .aborted("exceeded the 60 s limit")),
+                (1000, Self.shown(.upload)), (20_000, .hostPause(.milliseconds(paused))),
+                (60_000, .aborted(.other("exceeded the 60 s limit"))),
             ])
             var scenario = Helper.scenario(limit: .seconds(60))
             scenario.expectations = []
@@ -355,7 +357,7 @@ private typealias Expectation = ScenarioModel.Expectation
         #expect(result(paused: 1700) == .fail)
         #expect(result(paused: 6000) == .inconclusive)
         // The final state of a run that ended does not depend on its lateness.
-        let history = Self.history([(1000, Self.shown("upload")), (20_000, .hostPause(.seconds(9)))])
+        let history = Self.history([(1000, Self.shown(.upload)), (20_000, .hostPause(.seconds(9)))])
         #expect(
             Self.outcome(history, .finally(device: "A", Self.condition(.icon, "none")))
                 == .fail("at the end icon is 'upload'"))

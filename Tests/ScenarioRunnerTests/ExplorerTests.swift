@@ -44,7 +44,7 @@ import Testing
             live: { _, _ in throw SetupError("no exploration runs in real time") })
     }
 
-    private static let aborted = Fixture.history([.aborted("too late")])
+    private static let aborted = Fixture.history([.aborted(.other("too late"))])
 
     @Test func allSeedsOfTheRangeAreRun() async throws {
         let seeds = Mutex<[UInt64]>([])

@@ -41,8 +41,8 @@ enum DeletesStick: InvariantCheck {
         // A server that keeps deletions lets no request bring the note back.
         let keepsDeletions = run.scenario.server == .builtIn && run.scenario.contract != "orig"
         for entry in run.history.entries[min(index, run.history.entries.count)...] {
-            guard case .action(let actor, let text) = entry.event, run.user(of: actor) == note.user else { continue }
-            let words = text.split(separator: " ")
+            guard case .action(let actor, let action) = entry.event, run.user(of: actor) == note.user else { continue }
+            let words = action.description.split(separator: " ")
             if words.first == "sends" && !keepsDeletions { return true }
             if words.count > 1, words[1] == note.row, words[0] == "creates" || words[0] == "resolves" { return true }
         }
@@ -73,7 +73,7 @@ enum DeletesStick: InvariantCheck {
         guard
             let found = changes.first(where: { change in
                 change.index > deletion.acceptedIndex
-                    && change.after.map { !$0.isDeleted && $0.icon != "conflict" && $0.icon != "error" } ?? false
+                    && change.after.map { !$0.isDeleted && $0.icon != .conflict && $0.icon != .error } ?? false
             })
         else { return nil }
         for other in run.devices where other.device.user == user {
@@ -90,7 +90,7 @@ enum DeletesStick: InvariantCheck {
         // A rejected deletion is announced, and then taken back.
         let wasAnnounced = changes.contains { change in
             change.index > deletion.acceptedIndex && change.index < found.index
-                && ["conflict", "error"].contains(change.after?.icon)
+                && [.conflict, .error].contains(change.after?.icon)
         }
         return hasOtherWriter || wasAnnounced ? nil : found
     }

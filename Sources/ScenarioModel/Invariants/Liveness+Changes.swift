@@ -24,8 +24,8 @@ extension Liveness {
             let accepted = run.time(change.acceptedIndex)
             guard ["creates", "edits", "deletes"].contains(change.kind), floor < accepted,
                 isBusyUntil < change.startIndex, let last, hasSucceeded(last, run),
-                device.row(change.row, at: change.startIndex)?.icon ?? "none" == "none",
-                device.row(change.row, at: change.acceptedIndex)?.icon == "upload",
+                device.row(change.row, at: change.startIndex)?.icon ?? .plain == .plain,
+                device.row(change.row, at: change.acceptedIndex)?.icon == .upload,
                 !device.dials.contains(where: { $0.index > isBusyUntil && $0.index < change.acceptedIndex }),
                 let span = spans.first(where: {
                     $0.start.index < last.sentIndex && $0.end.index > change.acceptedIndex
@@ -36,7 +36,7 @@ extension Liveness {
             let end = min(sent, dial, span.end.time)
             guard run.span(from: accepted, to: end) > edgeMax,
                 !(device.rows[change.row] ?? []).contains(where: {
-                    $0.index > change.acceptedIndex && $0.time <= accepted + edgeMax && $0.after?.icon != "upload"
+                    $0.index > change.acceptedIndex && $0.time <= accepted + edgeMax && $0.after?.icon != .upload
                 })
             else { continue }
             return InvariantViolation(

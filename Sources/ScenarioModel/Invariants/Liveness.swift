@@ -171,8 +171,8 @@ enum Liveness: InvariantCheck {
     /// Returns a note that is shown as pending during the whole of a span of time.
     private static func pendingRow(_ device: RunFacts.Device, from: Nanoseconds, to: Nanoseconds) -> String? {
         for (name, changes) in device.rows.sorted(by: { $0.key < $1.key }) {
-            guard let state = changes.last(where: { $0.time <= from })?.after, state.icon == "upload",
-                !changes.contains(where: { $0.time > from && $0.time <= to && $0.after?.icon != "upload" })
+            guard let state = changes.last(where: { $0.time <= from })?.after, state.icon == .upload,
+                !changes.contains(where: { $0.time > from && $0.time <= to && $0.after?.icon != .upload })
             else { continue }
             return name
         }

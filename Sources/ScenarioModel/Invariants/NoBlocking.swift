@@ -99,7 +99,7 @@ enum NoBlocking: InvariantCheck {
                 for (row, entry) in pending where isBusy || isNew { pending[row] = (entry.since, rejections) }
                 while let change = changes.first, change.index < exchange.sentIndex {
                     changes.removeFirst()
-                    if change.after?.icon != "upload" {
+                    if change.after?.icon != .upload {
                         pending[change.name] = nil
                     } else if pending[change.name] == nil {
                         pending[change.name] = (change.index, rejections)

@@ -33,7 +33,7 @@ enum NoLostWrite: InvariantCheck {
     ) -> Bool {
         let onServer = run.finalRow(change.row, of: user)
         let shown = device.row(change.row, at: run.history.entries.count)
-        if let shown, shown.icon != "none", hasText(of: change, shown, device, run) { return true }
+        if let shown, shown.icon != .plain, hasText(of: change, shown, device, run) { return true }
         // The server's side of a conflict was chosen, so there is nothing to keep.
         if case .choose(_, .theirs)? = change.action { return true }
         // The user has discarded the change, or asked for another attempt.
@@ -46,7 +46,7 @@ enum NoLostWrite: InvariantCheck {
         }
         if accepted.isDeleted { return onServer == nil }
         if let before = device.row(change.row, at: change.startIndex), accepted.title == before.title,
-            accepted.text == before.text, accepted.icon == "none"
+            accepted.text == before.text, accepted.icon == .plain
         {
             // The change has changed nothing.
             return true

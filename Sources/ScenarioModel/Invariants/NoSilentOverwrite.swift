@@ -50,9 +50,9 @@ enum NoSilentOverwrite: InvariantCheck {
     /// Returns the index of the view since which a device shows a conflict of a note; `nil` if it shows none.
     private static func conflictStart(_ row: String, _ device: RunFacts.Device, at index: Int) -> Int? {
         guard let changes = device.rows[row], let last = changes.lastIndex(where: { $0.index <= index }),
-            changes[last].after?.icon == "conflict"
+            changes[last].after?.icon == .conflict
         else { return nil }
-        let before = changes[...last].lastIndex { $0.after?.icon != "conflict" }
+        let before = changes[...last].lastIndex { $0.after?.icon != .conflict }
         return changes[before.map { $0 + 1 } ?? 0].index
     }
 

@@ -103,8 +103,8 @@ enum ValidatedAnswersOnly: InvariantCheck {
     private static func completion(
         _ change: RunFacts.RowChange, _ device: RunFacts.Device, _ run: RunFacts
     ) -> InvariantViolation? {
-        guard let before = change.before, before.icon == "upload", !change.isFirst,
-            change.after.map({ $0.icon == "none" }) ?? before.isDeleted,
+        guard let before = change.before, before.icon == .upload, !change.isFirst,
+            change.after.map({ $0.icon == .plain }) ?? before.isDeleted,
             let last = run.changes.last(where: {
                 $0.device == device.name && $0.row == change.name && $0.startIndex < change.index
             }), last.acceptedIndex < change.index
