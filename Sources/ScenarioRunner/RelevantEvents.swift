@@ -117,11 +117,8 @@ public struct RelevantEvents: Sendable {
         case .notice(let actor, let notice):
             return context.rows.isEmpty && concerns(actor) ? "\(actor)  \(notice)" : nil
         case .action(let actor, let action):
-            // "edits n1 on the base read before", "calls retry of n1"
-            let words = action.description.split(separator: " ").map(String.init)
-            let row = words.first == "calls" ? words.last : words.dropFirst().first
-            let isOfDevice = ["is killed", "starts again", "syncs"].contains(action.description)
-            let isRelevant = isOfDevice ? concerns(actor) : context.rows.isEmpty ? concerns(actor) : concerns(row: row)
+            let isOfDevice = [.kill, .start, .sync].contains(action.kind)
+            let isRelevant = isOfDevice || context.rows.isEmpty ? concerns(actor) : concerns(row: action.subject)
             return isRelevant ? "\(actor)  \(action)" : nil
         case .belief(let device, let belief): return concerns(device) ? "\(device)  believes: \(belief)" : nil
         case .started(let device): return concerns(device) ? "\(device)  client started" : nil

@@ -22,7 +22,7 @@ import Testing
         run.add(0, .world(.init(isVirtual: isVirtual, comparesBytes: false)))
         run.show(0, "A", [("n1", "one", .plain)])
         run.add(1, .step(0))
-        run.add(1, .action(actor: "A", .edit(row: "n1")))
+        run.add(1, .action(actor: "A", .edit(row: "n1", text: "two")))
         run.show(acceptedAt, "A", [("n1", "two", icon)], outbox: 1)
         run.add(acceptedAt, .accepted(device: "A", row: "n1"))
         return run
@@ -153,7 +153,7 @@ import Testing
             var run = HandwrittenRun()
             run.step(.edit(row: "n1", title: nil, text: "two"))
             run.add(1, .step(0))
-            run.add(1, .action(actor: "A", .edit(row: "n1")))
+            run.add(1, .action(actor: "A", .edit(row: "n1", text: "two")))
             change(&run)
             run.add(3, .accepted(device: "A", row: "n1"))
             return Self.violation(run, .noBlocking)

@@ -19,7 +19,7 @@ import Testing
         run.add(0, .phase(.script))
         run.show(0, "A", [("n1", "one", .plain)])
         run.add(1, .step(0))
-        run.add(1, .action(actor: "A", .edit(row: "n1")))
+        run.add(1, .action(actor: "A", .edit(row: "n1", text: "two")))
         run.show(1, "A", [("n1", "two", .upload)])
         run.add(1, .accepted(device: "A", row: "n1"))
         return run
@@ -232,7 +232,7 @@ import Testing
             var run = Self.edit()
             run.step(.edit(row: "n1", title: nil, text: "three"))
             run.add(2, .step(1))
-            run.add(2, .action(actor: "A", .edit(row: "n1")))
+            run.add(2, .action(actor: "A", .edit(row: "n1", text: "three")))
             run.show(2, "A", [("n1", "three", .upload)])
             run.add(2, .accepted(device: "A", row: "n1"))
             run.write(3, base: "1-a", first, key: "a", revision: 2)

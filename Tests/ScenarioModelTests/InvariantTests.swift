@@ -55,7 +55,7 @@ import Testing
         killed.step(.edit(row: "n1", title: nil, text: "two"))
         killed.show(0, "A", [("n1", "one", .conflict)])
         killed.add(1, .step(0))
-        killed.add(1, .action(actor: "A", .edit(row: "n1")))
+        killed.add(1, .action(actor: "A", .edit(row: "n1", text: "two")))
         killed.add(1, .accepted(device: "A", row: "n1"))
         killed.add(1, .stopped(device: "A"))
         killed.show(5, "A", [("n1", "two", .plain)])

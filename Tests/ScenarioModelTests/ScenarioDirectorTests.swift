@@ -211,7 +211,7 @@ private typealias Expectation = ScenarioModel.Expectation
         let verdict = try FakeWorld(scenario).run()
         #expect(
             verdict.checks.map(\.outcome)
-                == [.fail("s.yaml:1:3: no such note"), .inconclusive("mark 'edited' was never set")])
+                == [.fail("s.yaml:1:3: no such note"), .inconclusive("mark 'edited' was never set", .markNotSet)])
     }
 
     @Test func aStateThatIsNeverReachedIsInconclusive() throws {
@@ -413,7 +413,7 @@ private typealias Expectation = ScenarioModel.Expectation
                 location: Self.location(1))
         ]
         let world = try FakeWorld(scenario)
-        #expect(world.run().checks.map(\.outcome) == [.inconclusive("the fault never fired")])
+        #expect(world.run().checks.map(\.outcome) == [.inconclusive("the fault never fired", .faultNotFired)])
         #expect(Self.descriptions(world).contains { $0.hasSuffix("PUT n1, connection 0") })
     }
 

@@ -337,7 +337,9 @@ struct HandwrittenRun {
         func eventually(_ second: Int64) -> Verdict.Outcome {
             run.outcome(.eventually(device: "any", conflict, .by(.seconds(second))))
         }
-        #expect(run.outcome(.sometimes(device: "any", conflict)) == .inconclusive("the state was never reached"))
+        #expect(
+            run.outcome(.sometimes(device: "any", conflict))
+                == .inconclusive("the state was never reached", .stateNotReached))
         #expect(eventually(9) == .fail("no device reached the state in time"))
         run.show(5, "B", .conflict, row: "n2", outbox: 1)
         #expect(run.outcome(.sometimes(device: "any", conflict)) == .pass)
@@ -355,7 +357,7 @@ struct HandwrittenRun {
         #expect(run.outcome(.always(device: "any", Self.state(.icon, "none", row: "n1"))) == .pass)
         #expect(
             run.outcome(.always(device: "any", Self.state(.icon, "none", row: "n3")))
-                == .inconclusive("n3 was never present"))
+                == .inconclusive("n3 was never present", .noteNotPresent))
         run.show(5, "B", .conflict, row: "n2")
         run.show(7, "A", .conflict)
         #expect(run.outcome(noConflict) == .fail("at 5.0 s B icon is 'conflict'"))

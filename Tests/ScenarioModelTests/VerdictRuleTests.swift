@@ -70,7 +70,7 @@ private typealias Expectation = ScenarioModel.Expectation
         ]
         let verdict = Verdict(scenario, History())
         #expect(verdict.result.exitStatus == 3)
-        #expect(verdict.checks.first?.outcome == .inconclusive("mark 'shown' was never set"))
+        #expect(verdict.checks.first?.outcome == .inconclusive("mark 'shown' was never set", .markNotSet))
         #expect(verdict.checks.first?.location.line == 7)
         let set = Self.history([(1000, .mark("shown"))])
         #expect(Verdict(scenario, set).result == .pass)
@@ -293,14 +293,14 @@ private typealias Expectation = ScenarioModel.Expectation
         #expect(outcome(reached: 10_700, [short]) == .fail("at 10.0 s icon is 'upload'"))
         #expect(
             outcome(reached: 11_000, [long])
-                == .inconclusive("at 10.0 s icon is 'upload'; but the run was late by 1.1 s"))
+                == .inconclusive("at 10.0 s icon is 'upload'; but the run was late by 1.1 s", .lateness))
         #expect(outcome(reached: 130_000, [long]) == .fail("at 10.0 s icon is 'upload'"), "120 s are not 1.1 s")
         // Pauses add up; a pause that two monitors report is one pause.
         let later = (Int64(8000), History.Event.hostPause(.milliseconds(600)))
         #expect(
             outcome(reached: 11_100, [short, later])
                 == .inconclusive(
-                    "at 10.0 s icon is 'upload'; but the run was late by 1.2 s"))
+                    "at 10.0 s icon is 'upload'; but the run was late by 1.2 s", .lateness))
         #expect(outcome(reached: 11_100, [later, later]) == .fail("at 10.0 s icon is 'upload'"))
         // A pause after the window cannot have delayed anything in it.
         #expect(
@@ -323,7 +323,7 @@ private typealias Expectation = ScenarioModel.Expectation
         #expect(outcome(800, since: since) == .pass)
         #expect(
             outcome(1200, since: since)
-                == .inconclusive("at 6.5 s icon is 'none'; but the run was late by 1.2 s"))
+                == .inconclusive("at 6.5 s icon is 'none'; but the run was late by 1.2 s", .lateness))
         #expect(outcome(1200, since: nil) == .fail("at 1.0 s icon is 'none'"), "it failed before anything was late")
     }
 

@@ -100,17 +100,17 @@ private typealias Expectation = ScenarioModel.Expectation
         run.show(1, .plain)
         #expect(
             run.outcome(.always(device: "A", Self.condition(.icon, "none", row: "n2")))
-                == .inconclusive("n2 was never present"))
+                == .inconclusive("n2 was never present", .noteNotPresent))
         #expect(
             run.outcome(.always(device: "A", Self.condition(.icon, "none", since: .mark("shown"))))
-                == .inconclusive("a mark was never set"))
+                == .inconclusive("a mark was never set", .markNotSet))
     }
 
     @Test func sometimesIsReachedOrInconclusive() {
         var run = Run()
         run.show(1, .plain)
         let conflict = Expectation.Kind.sometimes(device: "A", Self.condition(.icon, "conflict"))
-        #expect(run.outcome(conflict) == .inconclusive("the state was never reached"))
+        #expect(run.outcome(conflict) == .inconclusive("the state was never reached", .stateNotReached))
         run.show(2, .conflict)
         #expect(run.outcome(conflict) == .pass)
     }
@@ -124,7 +124,7 @@ private typealias Expectation = ScenarioModel.Expectation
         #expect(run.outcome(.eventually(device: "A", isNone, .by(.seconds(29)))) == .fail("at 29.0 s icon is 'upload'"))
         #expect(
             run.outcome(.eventually(device: "A", isNone, .after("shown", within: .seconds(5))))
-                == .inconclusive("mark 'shown' was never set"))
+                == .inconclusive("mark 'shown' was never set", .markNotSet))
         run.history.append(.mark("shown"), at: .seconds(31))
         // A state that began before the mark and still holds counts.
         #expect(run.outcome(.eventually(device: "A", isNone, .after("shown", within: .seconds(5)))) == .pass)
@@ -171,7 +171,7 @@ private typealias Expectation = ScenarioModel.Expectation
     @Test func serverExpectationsCheckTheFinalNotes() {
         var run = Run()
         run.show(1, .plain)
-        #expect(run.outcome(.serverCount(1)) == .inconclusive("the server's notes were not read"))
+        #expect(run.outcome(.serverCount(1)) == .inconclusive("the server's notes were not read", .serverNotRead))
         run.history.append(
             .server([.init(user: "ada", name: "n1", revision: 2, title: "Milk", text: "two")]), at: .seconds(2))
         #expect(run.outcome(.serverCount(1)) == .pass)
@@ -206,7 +206,7 @@ private typealias Expectation = ScenarioModel.Expectation
                 == .pass)
         #expect(
             run.outcome(Self.traffic(between: (.mark("x"), .time(.seconds(3))), count: .range(0...0)))
-                == .inconclusive("a mark was never set"))
+                == .inconclusive("a mark was never set", .markNotSet))
     }
 
     @Test func responsesAreThoseThatTheClientReceived() {
@@ -243,7 +243,9 @@ private typealias Expectation = ScenarioModel.Expectation
     @Test func sameComparesBodiesAndKeys() {
         var run = Run()
         run.exchange(1)
-        #expect(run.outcome(Self.traffic(same: [.body])) == .inconclusive("fewer than 2 matching requests"))
+        #expect(
+            run.outcome(Self.traffic(same: [.body])) == .inconclusive("fewer than 2 matching requests", .tooFewRequests)
+        )
         run.exchange(2)
         #expect(run.outcome(Self.traffic(same: [.body, .key])) == .pass)
         run.exchange(3, key: "other")
@@ -292,7 +294,7 @@ private typealias Expectation = ScenarioModel.Expectation
         #expect(run.outcome(within()) == .fail("10 attempts of A in the outage at 3.0 s, 9 allowed"))
         run.history = History()
         run.history.append(.network(device: "A", link: "clear", isOnline: true), at: .zero)
-        #expect(run.outcome(within()) == .inconclusive("there was no outage"))
+        #expect(run.outcome(within()) == .inconclusive("there was no outage", .noOutage))
     }
 
     // MARK: The result

@@ -43,7 +43,7 @@ extension ChangeOrder {
             device.row(change.row, at: change.startIndex), device.row(change.row, at: change.acceptedIndex)
         )
         let isFirst = before?.icon ?? .plain == .plain
-        let isPlain = ["creates", "edits", "deletes"].contains(change.kind)
+        let isPlain = [.create, .edit, .delete].contains(change.kind)
         pending[change.row] = Pending(
             change: change, lane: run.lane(of: after),
             isReady: isFirst && isPlain && after?.icon == .upload && !hasFailed.contains(change.row))

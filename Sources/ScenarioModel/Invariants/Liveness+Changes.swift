@@ -5,7 +5,7 @@ extension Liveness {
     /// Returns a change that a device does not send at once, although its last exchange has succeeded and nothing is in
     /// flight.
     static func unsent(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        guard device.isReference, !device.actions.contains(where: { $0.words.first == "pins" }) else { return nil }
+        guard device.isReference, !device.actions.contains(where: { $0.kind == .pin }) else { return nil }
         let spans = spans(device, run)
         var floor = Nanoseconds.zero
         var last: History.Exchange?
@@ -22,7 +22,7 @@ extension Liveness {
                 last = exchange
             }
             let accepted = run.time(change.acceptedIndex)
-            guard ["creates", "edits", "deletes"].contains(change.kind), floor < accepted,
+            guard [.create, .edit, .delete].contains(change.kind), floor < accepted,
                 isBusyUntil < change.startIndex, let last, hasSucceeded(last, run),
                 device.row(change.row, at: change.startIndex)?.icon ?? .plain == .plain,
                 device.row(change.row, at: change.acceptedIndex)?.icon == .upload,
@@ -40,7 +40,7 @@ extension Liveness {
                 })
             else { continue }
             return InvariantViolation(
-                "\(device.name) sends nothing in the \(TimeFormat.short(edgeMax)) after its user \(change.kind) "
+                "\(device.name) sends nothing in the \(TimeFormat.short(edgeMax)) after its user \(change.kind.verb) "
                     + "\(change.row) at \(RunFacts.text(change.start)), although its last exchange has succeeded",
                 at: lastIndex(run, accepted + edgeMax), of: device.name, change.row)
         }

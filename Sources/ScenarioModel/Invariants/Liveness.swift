@@ -31,7 +31,7 @@ enum Liveness: InvariantCheck {
     /// Returns a change that is pending although the device reads from the server.
     private static func stuck(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
         // A program may keep changes for other reasons, and the first version of the client keeps pins.
-        guard !device.isProgram, !device.actions.contains(where: { $0.words.first == "pins" }) else { return nil }
+        guard !device.isProgram, !device.actions.contains(where: { $0.kind == .pin }) else { return nil }
         let allowed = device.policy.longestDelay + edgeMax
         let spans = spans(device, run)
         var floor = Nanoseconds.zero

@@ -39,7 +39,7 @@ enum NoBlocking: InvariantCheck {
                 }
             if !usesNetwork { continue }
             return InvariantViolation(
-                "\(change.device) accepts that its user \(change.kind) \(change.row) only "
+                "\(change.device) accepts that its user \(change.kind.verb) \(change.row) only "
                     + "\(TimeFormat.duration(accepted - change.start)) later, at \(RunFacts.text(accepted))",
                 at: change.acceptedIndex, of: change.device, change.row)
         }

@@ -57,8 +57,11 @@ enum NoSilentOverwrite: InvariantCheck {
     }
 
     private static func isDecision(_ action: RunFacts.UserAction, _ row: String) -> Bool {
-        action.words.first == "calls"
-            || action.words.count > 1 && action.words[1] == row && ["resolves", "keeps"].contains(action.words[0])
+        switch action.kind {
+        case .call: true
+        case .resolve, .keep: action.changes(row)
+        default: false
+        }
     }
 
     private static func fork(

@@ -13,7 +13,7 @@ enum ReadYourWrites: InvariantCheck {
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for (position, change) in run.changes.enumerated() {
             let text: String
-            switch change.action {
+            switch change.stepAction {
             case .create(_, _, let new?)?, .edit(_, _, let new?)?, .resolve(_, _, let new?)?: text = new
             default: continue
             }

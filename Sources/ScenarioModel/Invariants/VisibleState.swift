@@ -29,7 +29,7 @@ enum VisibleState: InvariantCheck {
 
     private static func missingMark(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
         for change in run.changes
-        where change.device == device.name && (change.kind == "creates" || change.kind == "edits") {
+        where change.device == device.name && (change.kind == .create || change.kind == .edit) {
             guard let row = device.row(change.row, at: change.acceptedIndex), row.icon == .plain, !row.isDeleted else {
                 continue
             }
@@ -44,7 +44,7 @@ enum VisibleState: InvariantCheck {
             if isSent || device.isProgram { continue }
             return InvariantViolation(
                 "\(device.name) shows \(change.row) without a mark at \(run.text(at: change.acceptedIndex)), although its user "
-                    + "\(change.kind) it and nothing was sent",
+                    + "\(change.kind.verb) it and nothing was sent",
                 at: change.acceptedIndex, of: device.name, change.row)
         }
         return nil
@@ -63,7 +63,7 @@ enum VisibleState: InvariantCheck {
                 next = min(next, later.sentIndex)
             }
             for action in device.actions where action.moment.index > exchange.sentIndex {
-                if action.changes(row) || action.words.first == "calls" { next = min(next, action.moment.index) }
+                if action.mayChange(row) { next = min(next, action.moment.index) }
             }
             for stop in device.stops where stop.index > end.index { next = min(next, stop.index) }
             guard run.span(from: end.time, to: run.time(next)) > markMax else { continue }
