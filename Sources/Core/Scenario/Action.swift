@@ -4,17 +4,17 @@ extension Scenario {
     /// An action of a device or writer.
     public enum Action: Hashable, Sendable {
         /// Creates a note.
-        case create(row: String, title: String?, text: String?)
+        case create(row: String, title: String? = nil, text: String? = nil)
         /// Changes a note.
-        case edit(row: String, title: String?, text: String?)
+        case edit(row: String, title: String? = nil, text: String? = nil)
         /// Deletes a note.
         case delete(row: String)
         /// Resolves a conflict by writing a title and a text; `nil` keeps the local value.
-        case resolve(row: String, title: String?, text: String?)
+        case resolve(row: String, title: String? = nil, text: String? = nil)
         /// Resolves a conflict by a choice.
         case choose(row: String, Choice)
         /// Changes a note on the base that the writer read before, without reading the note first.
-        case editStale(row: String, title: String?, text: String?)
+        case editStale(row: String, title: String? = nil, text: String? = nil)
         /// Deletes a note on the base that the writer read before, without reading the note first.
         case deleteStale(row: String)
         /// Keeps a note whose deletion is in conflict with a change of another client.
@@ -167,6 +167,31 @@ extension Scenario.Action {
         }
     }
 
+    /// A kind of action: what it does, whatever its values are and however it was planned.
+    public enum Kind: Hashable, Sendable {
+        case create, edit, delete, resolve, keep, pin, open, sync, send, kill, start, upgrade, clock, call
+    }
+
+    /// The kind.
+    public var kind: Kind {
+        switch self {
+        case .create: .create
+        case .edit, .editStale: .edit
+        case .delete, .deleteStale: .delete
+        case .resolve, .choose: .resolve
+        case .keep: .keep
+        case .pin: .pin
+        case .open: .open
+        case .sync: .sync
+        case .send: .send
+        case .kill: .kill
+        case .start: .start
+        case .upgrade: .upgrade
+        case .clock: .clock
+        case .call: .call
+        }
+    }
+
     /// Whether the action changes a note.
     var isWrite: Bool { row != nil }
 
@@ -188,27 +213,43 @@ extension Scenario.Action {
     }
 }
 
+extension Scenario.Action.Kind {
+    /// The verb of a sentence about a user or a client.
+    var verb: String {
+        switch self {
+        case .create: "creates"
+        case .edit: "edits"
+        case .delete: "deletes"
+        case .resolve: "resolves"
+        case .keep: "keeps"
+        case .pin: "pins"
+        case .open: "opens"
+        case .sync: "syncs"
+        case .send: "sends"
+        case .kill: "is killed"
+        case .start: "starts again"
+        case .upgrade: "is upgraded"
+        case .clock: "has its clock shifted"
+        case .call: "calls"
+        }
+    }
+}
+
 extension Scenario.Action: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .create(let row, _, _): "creates \(row)"
-        case .edit(let row, _, _): "edits \(row)"
-        case .delete(let row): "deletes \(row)"
-        case .resolve(let row, _, _): "resolves \(row)"
-        case .choose(let row, let choice): "resolves \(row) with \(choice.rawValue)"
-        case .editStale(let row, _, _): "edits \(row) on the base read before"
-        case .deleteStale(let row): "deletes \(row) on the base read before"
-        case .keep(let row): "keeps \(row)"
-        case .pin(let row): "pins \(row)"
-        case .open(let row): "opens \(row ?? "the list")"
-        case .sync: "syncs"
-        case .send(let request): "sends \(request.method) \(request.path)"
-        case .kill: "is killed"
-        case .start: "starts again"
-        case .upgrade(let version): "is upgraded to version \(version)"
-        case .clock(let shift): "has its clock shifted by \(TimeFormat.signed(shift))"
+        case .create(let row, _, _), .edit(let row, _, _), .delete(let row), .resolve(let row, _, _), .keep(let row),
+            .pin(let row):
+            "\(kind.verb) \(row)"
+        case .choose(let row, let choice): "\(kind.verb) \(row) with \(choice.rawValue)"
+        case .editStale(let row, _, _), .deleteStale(let row): "\(kind.verb) \(row) on the base read before"
+        case .open(let row): "\(kind.verb) \(row ?? "the list")"
+        case .sync, .kill, .start: kind.verb
+        case .send(let request): "\(kind.verb) \(request.method) \(request.path)"
+        case .upgrade(let version): "\(kind.verb) to version \(version)"
+        case .clock(let shift): "\(kind.verb) by \(TimeFormat.signed(shift))"
         case .call(let name, let arguments):
-            "calls \(name)" + (arguments.first { $0.name == "note" }.map { " of \($0.value)" } ?? "")
+            "\(kind.verb) \(name)" + (arguments.first { $0.name == "note" }.map { " of \($0.value)" } ?? "")
         }
     }
 }

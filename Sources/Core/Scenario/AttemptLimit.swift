@@ -30,16 +30,14 @@ struct AttemptLimit {
         longest = Nanoseconds(span.count.multipliedSaturating(by: attempts))
     }
 
-    /// Records an attempt. Returns the reason if it exceeds the limit.
-    mutating func attempted(at time: Instant) -> String? {
+    /// Records an attempt. Returns the number of attempts and their time if it exceeds the limit.
+    mutating func attempted(at time: Instant) -> (count: Int, span: Nanoseconds)? {
         if time >= end {
             (start, end) = (time, time)
             count = 0
         }
         count += 1
         end = end + span
-        guard end - time > longest else { return nil }
-        return "\(count) requests and attempts to connect within \(TimeFormat.short(time - start)): "
-            + "they are repeated without a delay"
+        return end - time > longest ? (count, time - start) : nil
     }
 }

@@ -58,11 +58,10 @@ public struct ClientPolicy: Hashable, Sendable {
     }
 
     func encode(into encoder: inout EventEncoder) {
-        encoder.add(firstDelay.count)
-        encoder.add(longestDelay.count)
-        encoder.add(poll != nil)
-        encoder.add(poll?.count ?? 0)
-        encoder.add(recoveryDelay.count)
+        encoder.add(firstDelay)
+        encoder.add(longestDelay)
+        encoder.add(poll)
+        encoder.add(recoveryDelay)
         encoder.add(usesMeteredInterfaces)
     }
 }

@@ -46,7 +46,7 @@ extension ExpectationEvaluator {
             }
         }
         if total < least { return .fail("\(Self.attempts(total)), at least \(least) expected") }
-        return hasOutage ? .pass : .inconclusive("there was no outage")
+        return hasOutage ? .pass : .inconclusive("there was no outage", .noOutage)
     }
 
     /// Returns the reason why the number of attempts is not within a range; `nil` if it is.

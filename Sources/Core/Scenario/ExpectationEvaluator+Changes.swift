@@ -5,39 +5,40 @@ extension ExpectationEvaluator {
     struct Change {
         let device: String
         let row: String
-        /// The kind of action: the first word of its description, such as `edits`.
-        let kind: String
-        /// The action with its values, if it is that of a step.
-        let action: Scenario.Action?
+        /// The action of the user.
+        let action: Scenario.Action
+        /// Whether the action is that of a step, and not a reaction of the workload.
+        let isOfStep: Bool
         /// The time and the index of the entry at which the action started.
         let start: Nanoseconds
         let startIndex: Int
         /// The index of the entry at which the change was accepted.
         let acceptedIndex: Int
+
+        var kind: Scenario.Action.Kind { action.kind }
+        /// The action if it is that of a step. What a reaction writes depends on the state that it has met.
+        var stepAction: Scenario.Action? { isOfStep ? action : nil }
     }
 
     /// Returns the changes that devices have accepted, in order. The actions of a device follow one another, so each
     /// belongs to the last one that its device has started.
-    static func changes(_ history: History, _ scenario: Scenario) -> [Change] {
-        var started: [String: (index: Int, text: String, action: Scenario.Action?)] = [:]
-        var step: Scenario.Action?
+    static func changes(_ history: History) -> [Change] {
+        var started: [String: (index: Int, action: Scenario.Action, isOfStep: Bool)] = [:]
+        var isStep = false
         var found: [Change] = []
         for (index, entry) in history.entries.enumerated() {
-            var next: Scenario.Action?
             switch entry.event {
-            case .step(let number):
-                if scenario.steps.indices.contains(number) { next = scenario.steps[number].action?.action }
-            case .action(let actor, let text):
-                started[actor] = (index, text, step?.description == text ? step : nil)
+            case .action(let actor, let action): started[actor] = (index, action, isStep)
             case .accepted(let device, let row):
-                guard let (startIndex, text, action) = started[device] else { break }
+                guard let (startIndex, action, isOfStep) = started[device] else { break }
                 found.append(
                     Change(
-                        device: device, row: row, kind: String(text.prefix { $0 != " " }), action: action,
+                        device: device, row: row, action: action, isOfStep: isOfStep,
                         start: history.entries[startIndex].time, startIndex: startIndex, acceptedIndex: index))
             default: break
             }
-            step = next
+            // The event of a step is followed by that of its action.
+            if case .step = entry.event { isStep = true } else { isStep = false }
         }
         return found
     }

@@ -55,7 +55,7 @@ extension ExpectationEvaluator {
         for entry in history.entries[change.startIndex...] {
             guard case .device(change.device, let state) = entry.event else { continue }
             let row = state.rows.first { $0.name == change.row }
-            if let row, row.icon != "none" || row.isDeleted {
+            if let row, row.icon != .plain || row.isDeleted {
                 isPending = true
             } else if isPending {
                 return (entry.time - change.start).count

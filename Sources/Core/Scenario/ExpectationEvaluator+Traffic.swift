@@ -62,7 +62,7 @@ extension ExpectationEvaluator {
             }
         }
         for sameness in traffic.same {
-            guard found.count > 1 else { return .inconclusive("fewer than 2 matching requests") }
+            guard found.count > 1 else { return .inconclusive("fewer than 2 matching requests", .tooFewRequests) }
             switch sameness {
             case .body where Set(found.map(\.bodyDigest)).count > 1: return .fail("the body differs")
             case .key: if let reason = Self.differenceOfKeys(found) { return .fail(reason) }

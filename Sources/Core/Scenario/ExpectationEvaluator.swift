@@ -16,7 +16,7 @@ struct ExpectationEvaluator {
     /// The effects of the writes.
     lazy var effects = WriteEffects(exchanges, scenario)
     /// The changes that devices have accepted from their users.
-    lazy var changes = Self.changes(history, scenario)
+    lazy var changes = Self.changes(history)
     /// The facts on which invariants and budgets are decided.
     lazy var facts = RunFacts(
         scenario, history, exchanges: exchanges, effects: effects, changes: changes, lateness: lateness)
@@ -63,7 +63,7 @@ struct ExpectationEvaluator {
         }
     }
 
-    static let markUnset = Verdict.Outcome.inconclusive("a mark was never set")
+    static let markUnset = Verdict.Outcome.inconclusive("a mark was never set", .markNotSet)
 
     /// Returns the bound at which the action of a mark has taken effect.
     func effect(of reference: TimeReference) -> Bound? {
@@ -117,7 +117,7 @@ struct ExpectationEvaluator {
     /// Returns the result of a check that failed for `reason`, and that holds with bounds moved by `delay`.
     func excused(_ reason: String, delay: Nanoseconds) -> Verdict.Outcome {
         if delay < Verdict.hostPauseMax { return .pass }
-        return .inconclusive("\(reason); but the run was late by \(TimeFormat.seconds(delay))")
+        return .inconclusive("\(reason); but the run was late by \(TimeFormat.seconds(delay))", .lateness)
     }
 
     // MARK: Devices
@@ -140,12 +140,14 @@ struct ExpectationEvaluator {
                 continue
             case .icon:
                 // Without a note, in a condition of any device: the icons of all notes.
-                found = condition.row == nil ? Set(state.rows.map(\.icon)).sorted() : row.map { [$0.icon] } ?? []
+                found =
+                    condition.row == nil
+                    ? Set(state.rows.map(\.icon.rawValue)).sorted() : row.map { [$0.icon.rawValue] } ?? []
                 if found.isEmpty && condition.row == nil && !check.isNegated { return "there is no note" }
             case .text: found = row.map { [$0.text ?? ""] } ?? []
             case .title: found = row.map { [$0.title ?? ""] } ?? []
             case .keeps: found = row?.kept ?? []
-            case .pending: found = [row.map { $0.icon == "upload" } ?? (state.outbox > 0) ? "true" : "false"]
+            case .pending: found = [row.map { $0.icon == .upload } ?? (state.outbox > 0) ? "true" : "false"]
             case .outbox: found = ["\(state.outbox)"]
             case .screen, .control, .dialog, .toast, .opacity, .strike, .error, .marker, .field:
                 guard let values = state.publishedValues(of: check.key, row) else {
@@ -225,7 +227,7 @@ struct ExpectationEvaluator {
     ) -> Verdict.Outcome {
         let (isChecked, mismatch) = firstMismatch(device, condition, from: from, to: to)
         if let mismatch { return .fail("at \(TimeFormat.seconds(mismatch.time)) \(mismatch.reason)") }
-        return isChecked ? .pass : .inconclusive("\(condition.row ?? device) was never present")
+        return isChecked ? .pass : .inconclusive("\(condition.row ?? device) was never present", .noteNotPresent)
     }
 
     /// Returns the devices that a condition is about: all if it is one of any device.
@@ -287,7 +289,7 @@ struct ExpectationEvaluator {
         let isReached = devices(subject).contains { device in
             states(device, from: from, to: to, includesEnd: true).contains { $0.state.satisfies(condition) }
         }
-        return isReached ? .pass : .inconclusive("the state was never reached")
+        return isReached ? .pass : .inconclusive("the state was never reached", .stateNotReached)
     }
 
     private func eventually(
@@ -309,7 +311,7 @@ struct ExpectationEvaluator {
         case .by(let time): (from, end) = (.time(.zero), time)
         case .after(let mark, let within):
             guard let index = history.index(of: mark) else {
-                return .inconclusive("mark '\(mark)' was never set")
+                return .inconclusive("mark '\(mark)' was never set", .markNotSet)
             }
             (from, end) = (.index(index), history.entries[index].time + within)
         }
@@ -346,7 +348,7 @@ struct ExpectationEvaluator {
         return nil
     }
 
-    private static let serverUnread = Verdict.Outcome.inconclusive("the server's notes were not read")
+    private static let serverUnread = Verdict.Outcome.inconclusive("the server's notes were not read", .serverNotRead)
 
     private func serverRow(_ row: String, _ revision: Int?, _ title: String?, _ text: String?) -> Verdict.Outcome {
         guard let rows = serverRows else { return Self.serverUnread }

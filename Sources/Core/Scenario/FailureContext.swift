@@ -13,23 +13,19 @@ public struct FailureContext: Hashable, Sendable {
     public init(_ check: Verdict.Check, _ scenario: Scenario, _ history: History) {
         var evaluator = ExpectationEvaluator(scenario, history)
         var found = Found(time: history.entries.last?.time ?? .zero)
-        if let expectation = scenario.expectations.first(where: {
-            $0.location == check.location && $0.description == check.description
-        }) {
-            found.set(expectation.kind, &evaluator)
-        } else if let step = scenario.steps.firstIndex(where: {
-            $0.location == check.location && $0.description == check.description
-        }) {
-            found.set(step: step, scenario, history)
-        } else if let fault = scenario.faults.first(where: { $0.location == check.location }) {
+        switch check.subject {
+        case .expectation(let index): found.set(scenario.expectations[index].kind, &evaluator)
+        case .step(let index): found.set(step: index, scenario, history)
+        case .fault(let index):
+            let fault = scenario.faults[index]
             found.actors = fault.device.map { [$0] } ?? []
             found.rows = fault.request.row.map { [$0] } ?? []
             found.time = evaluator.healTime
-        } else if let invariant = scenario.invariants.members.first(where: { $0.checkDescription == check.description })
-        {
+        case .invariant(let invariant):
             if let violation = evaluator.violation(of: invariant) { found.set(violation, history) }
-        } else if let aborted = history.entries.first(where: { if case .aborted = $0.event { true } else { false } }) {
-            found.time = aborted.time
+        case .end:
+            let aborted = history.entries.first { if case .aborted = $0.event { true } else { false } }
+            if let aborted { found.time = aborted.time }
         }
         (time, actors, rows) = (found.time, found.actors, found.rows)
     }
@@ -100,7 +96,7 @@ public struct FailureContext: Hashable, Sendable {
             }
             for entry in history.entries {
                 switch entry.event {
-                case .stepFailed(step, _), .missed(step, _):
+                case .stepFailed(step, _, at: _), .missed(step, _):
                     time = entry.time
                     return
                 default: continue

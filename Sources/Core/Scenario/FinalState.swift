@@ -8,7 +8,7 @@ public struct FinalState: Hashable, Sendable {
         /// The text.
         public let text: String?
         /// The icon.
-        public let icon: String
+        public let icon: History.Icon
         /// Whether a deletion is pending.
         public let isDeleted: Bool
         /// Every text stored for the note.

@@ -10,7 +10,8 @@ extension History.Entry {
     }
 }
 
-/// An encoder of events as bytes, the same in every process: integers are little-endian, texts have their lengths.
+/// An encoder of events as bytes, the same in every process: integers are little-endian, texts have their lengths, and
+/// optional values a byte that tells whether there is one.
 struct EventEncoder {
     private(set) var bytes: [UInt8] = []
 
@@ -20,17 +21,18 @@ struct EventEncoder {
         withUnsafeBytes(of: Int64(truncatingIfNeeded: value).littleEndian) { bytes.append(contentsOf: $0) }
     }
 
-    mutating func add(_ value: Int?) {
-        add(value == nil ? 0 : 1)
-        add(value ?? 0)
+    mutating func add(_ value: (some FixedWidthInteger)?) {
+        add(value != nil)
+        if let value { add(value) }
     }
 
-    mutating func add(_ value: UInt64?) {
-        add(value == nil ? 0 : 1)
-        add(value ?? 0)
-    }
+    mutating func add(_ value: Nanoseconds) { add(value.count) }
+
+    mutating func add(_ value: Nanoseconds?) { add(value?.count) }
 
     mutating func add(_ value: Bool) { bytes.append(value ? 1 : 0) }
+
+    mutating func add(_ value: Bool?) { bytes.append(value.map { $0 ? 2 : 1 } ?? 0) }
 
     mutating func add(_ text: String) {
         let utf8 = text.utf8
@@ -41,6 +43,13 @@ struct EventEncoder {
     mutating func add(_ text: String?) {
         add(text != nil)
         if let text { add(text) }
+    }
+
+    mutating func add(_ value: some EncodedValue) { value.encode(into: &self) }
+
+    mutating func add(_ value: (some EncodedValue)?) {
+        add(value != nil)
+        if let value { add(value) }
     }
 
     mutating func begin(_ kind: UInt8) { bytes.append(kind) }
@@ -64,42 +73,42 @@ extension History.Event {
             state.screen.encode(into: &encoder)
         case .connectionAttempt(let connection, let device):
             encoder.begin(3)
-            encoder.add(connection as Int?)
             encoder.add(device)
+            encoder.add(connection)
         case .request(let id, let actor, let method, let row, let key, let digest, let connection):
             encoder.begin(4)
-            encoder.add(id as Int?)
+            encoder.add(id)
             encoder.add(actor)
             encoder.add(method)
             encoder.add(row)
-            encoder.add(key)
             encoder.add(digest)
+            encoder.add(key)
             encoder.add(connection)
         case .named(let id, let row):
             encoder.begin(5)
-            encoder.add(id as Int?)
+            encoder.add(id)
             encoder.add(row)
         case .arrived(let id):
             encoder.begin(6)
-            encoder.add(id as Int?)
+            encoder.add(id)
         case .serverResponded(let id, let status, let bytes, let revision):
             encoder.begin(7)
-            encoder.add(id as Int?)
-            encoder.add(status as Int?)
-            encoder.add(bytes as Int?)
+            encoder.add(id)
+            encoder.add(status)
+            encoder.add(bytes)
             encoder.add(revision)
         case .responseReceived(let id, let status):
             encoder.begin(8)
-            encoder.add(id as Int?)
-            encoder.add(status as Int?)
+            encoder.add(id)
+            encoder.add(status)
         case .failed(let id):
             encoder.begin(9)
-            encoder.add(id as Int?)
+            encoder.add(id)
         case .fault(let index, let exchange, let point):
             encoder.begin(10)
-            encoder.add(index as Int?)
-            encoder.add(exchange as Int?)
-            encoder.add(point?.rawValue)
+            encoder.add(index)
+            encoder.add(exchange)
+            encoder.add(point)
         case .commit(let device, let digest):
             encoder.begin(11)
             encoder.add(device)
@@ -120,28 +129,33 @@ extension History.Event {
             encoder.add(device)
         case .phase(let phase):
             encoder.begin(16)
-            encoder.add(phase.rawValue)
+            encoder.add(phase)
         case .step(let step):
             encoder.begin(17)
-            encoder.add(step as Int?)
+            encoder.add(step)
         case .mark(let mark):
             encoder.begin(18)
             encoder.add(mark)
         case .missed(let step, let reason):
             encoder.begin(19)
-            encoder.add(step as Int?)
+            encoder.add(step)
             encoder.add(reason)
-        case .stepFailed(let step, let reason):
+        // The location is that of the step.
+        case .stepFailed(let step, let reason, at: _):
             encoder.begin(20)
-            encoder.add(step as Int?)
+            encoder.add(step)
             encoder.add(reason)
         case .late(let span):
             encoder.begin(21)
-            encoder.add(span.count)
-        case .action(let actor, let text):
+            encoder.add(span)
+        case .action(let actor, let action):
             encoder.begin(22)
             encoder.add(actor)
-            encoder.add(text)
+            encoder.add(action)
+        case .notice(let actor, let notice):
+            encoder.begin(28)
+            encoder.add(actor)
+            encoder.add(notice)
         case .server(let rows):
             encoder.begin(23)
             encoder.add(rows.count)
@@ -154,25 +168,25 @@ extension History.Event {
             }
         case .hostPause(let span):
             encoder.begin(24)
-            encoder.add(span.count)
+            encoder.add(span)
         case .aborted(let reason):
             encoder.begin(25)
             encoder.add(reason)
         case .connectionEnded(let connection, let device):
             encoder.begin(26)
-            encoder.add(connection as Int?)
             encoder.add(device)
+            encoder.add(connection)
         case .requestSent(let id, let bytes):
             encoder.begin(27)
-            encoder.add(id as Int?)
-            encoder.add(bytes as Int?)
+            encoder.add(id)
+            encoder.add(bytes)
         case .contents(let id, let contents):
             encoder.begin(40)
-            encoder.add(id as Int?)
+            encoder.add(id)
             contents.encode(into: &encoder)
         case .writeResult(let id, let result):
             encoder.begin(45)
-            encoder.add(id as Int?)
+            encoder.add(id)
             result.encode(into: &encoder)
         case .policy(let device, let policy):
             encoder.begin(41)
@@ -191,7 +205,7 @@ extension History.Event {
             encoder.begin(44)
             encoder.add(device)
             encoder.add(direction == .up)
-            encoder.add(offset as Int?)
+            encoder.add(offset)
         }
     }
 }
@@ -256,9 +270,10 @@ extension History.Event: CustomStringConvertible {
         case .step(let step): "step \(step) starts"
         case .mark(let mark): "mark \(mark)"
         case .missed(let step, let reason): "step \(step) missed: \(reason)"
-        case .stepFailed(let step, let reason): "step \(step) failed: \(reason)"
+        case .stepFailed(let step, let reason, let location): "step \(step) failed: \(location): \(reason)"
         case .late(let span): "late by \(TimeFormat.duration(span))"
-        case .action(let actor, let text): "\(actor) \(text)"
+        case .action(let actor, let action): "\(actor) \(action)"
+        case .notice(let actor, let notice): "\(actor) \(notice)"
         case .server(let rows): "server" + rows.map { " \($0.name)=\($0.revision)" }.joined()
         case .hostPause(let span): "host paused for \(TimeFormat.duration(span))"
         case .aborted(let reason): "aborted: \(reason)"

@@ -38,7 +38,7 @@ public struct History: Sendable {
         /// A device has accepted a user's change: it is stored, and visible on the device.
         case accepted(device: String, row: String)
         /// A device's belief about its connectivity has changed.
-        case belief(device: String, String)
+        case belief(device: String, Belief)
         /// A device's client has started.
         case started(device: String)
         /// A device's client has stopped.
@@ -50,19 +50,21 @@ public struct History: Sendable {
         /// A mark has been set: the action of its step has taken effect.
         case mark(String)
         /// A step was not performed, for this reason.
-        case missed(step: Int, String)
-        /// The action of a step is an error, for this reason.
-        case stepFailed(Int, String)
+        case missed(step: Int, Reason)
+        /// The action of a step is an error, for this reason; with the step's location in the scenario's file.
+        case stepFailed(Int, Reason, at: SourceLocation)
         /// A step or a change of a link was ordered at the event's time, this span later than planned.
         case late(Nanoseconds)
-        /// A device, a writer or the runner has started an action.
-        case action(actor: String, String)
+        /// A device or a writer has started an action.
+        case action(actor: String, Scenario.Action)
+        /// What else happens to a device, a writer or the runner.
+        case notice(actor: String, Notice)
         /// The notes on the server at the end.
         case server([ServerRow])
         /// A host pause of this length has ended.
         case hostPause(Nanoseconds)
         /// The run was aborted, for this reason.
-        case aborted(String)
+        case aborted(Reason)
         /// What an earlier request says.
         case contents(Int, RequestContents)
         /// What the response to an earlier write says about its effect.
@@ -109,7 +111,7 @@ public struct History: Sendable {
                 let name: String
                 let title: String?
                 let text: String?
-                let icon: String
+                let icon: Icon
                 let isDeleted: Bool
                 let kept: [String]
                 let opacity: String?
@@ -118,7 +120,7 @@ public struct History: Sendable {
                 let hasMarker: Bool?
 
                 init(
-                    name: String, title: String?, text: String?, icon: String, isDeleted: Bool, kept: [String],
+                    name: String, title: String?, text: String?, icon: Icon, isDeleted: Bool, kept: [String],
                     opacity: String?, isStruck: Bool?, error: String?, hasMarker: Bool?
                 ) {
                     self.name = name
@@ -140,11 +142,9 @@ public struct History: Sendable {
                     encoder.add(kept.count)
                     for text in kept { encoder.add(text) }
                     encoder.add(opacity)
-                    encoder.add(isStruck.map { $0 ? 1 : 0 })
-                    if error != nil || hasMarker != nil {
-                        encoder.add(error)
-                        encoder.add(hasMarker.map { $0 ? 1 : 0 })
-                    }
+                    encoder.add(isStruck)
+                    encoder.add(error)
+                    encoder.add(hasMarker)
                     digest = FNV1a.digest(encoder.bytes)
                 }
             }
@@ -159,8 +159,8 @@ public struct History: Sendable {
             public var title: String? { values.title }
             /// The text.
             public var text: String? { values.text }
-            /// The icon beside the note: none, upload, conflict or error.
-            public var icon: String { values.icon }
+            /// The icon beside the note.
+            public var icon: Icon { values.icon }
             /// Whether a deletion is pending.
             public var isDeleted: Bool { values.isDeleted }
             /// Every text stored for the note.
@@ -176,7 +176,7 @@ public struct History: Sendable {
 
             /// Creates a row.
             public init(
-                name: String, title: String?, text: String?, icon: String, isDeleted: Bool, kept: [String],
+                name: String, title: String?, text: String?, icon: Icon, isDeleted: Bool, kept: [String],
                 opacity: String? = nil, isStruck: Bool? = nil, error: String? = nil, hasMarker: Bool? = nil
             ) {
                 values = Values(

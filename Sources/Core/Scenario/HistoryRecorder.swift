@@ -112,8 +112,8 @@ public struct HistoryRecorder: Sendable {
         public var title: String?
         /// The text.
         public var text: String?
-        /// The icon beside the note: none, upload, conflict or error.
-        public var icon: String
+        /// The icon beside the note.
+        public var icon: History.Icon
         /// Whether a deletion is pending.
         public var isDeleted: Bool
         /// Every text stored for the note.
@@ -129,7 +129,8 @@ public struct HistoryRecorder: Sendable {
 
         /// Creates a row.
         public init(
-            record: [UInt8], title: String?, text: String?, icon: String, isDeleted: Bool = false, kept: [String] = [],
+            record: [UInt8], title: String?, text: String?, icon: History.Icon, isDeleted: Bool = false,
+            kept: [String] = [],
             opacity: String? = nil, isStruck: Bool? = nil, error: String? = nil, hasMarker: Bool? = nil
         ) {
             self.error = error

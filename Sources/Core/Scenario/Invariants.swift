@@ -41,8 +41,11 @@ extension Scenario {
         /// The short name, `I1` to `I18`.
         public var number: String { "I\((Self.allCases.firstIndex(of: self) ?? 0) + 1)" }
 
+        /// The name with the short name, such as `no-lost-write (I1)`.
+        public var title: String { "\(rawValue) (\(number))" }
+
         /// The description of the check in a verdict.
-        public var checkDescription: String { "invariant: \(rawValue) (\(number))" }
+        public var checkDescription: String { "invariant: \(title)" }
 
         /// Returns the invariant with a name or a short name; `nil` if there is none.
         public init?(named name: String) {

@@ -81,7 +81,7 @@ struct ReactiveWorkload {
     private static func mayHold(_ state: History.DeviceState, _ condition: StateCondition) -> Bool {
         guard condition.row == nil else { return true }
         for check in condition.checks where check.key == .icon {
-            if !state.rows.contains(where: { ($0.icon == check.value) != check.isNegated }) { return false }
+            if !state.rows.contains(where: { ($0.icon.rawValue == check.value) != check.isNegated }) { return false }
         }
         return true
     }
@@ -102,7 +102,7 @@ struct ReactiveWorkload {
         }
         if condition.checks.allSatisfy({ $0.key == .icon }) {
             return state.rows.filter { row in
-                condition.checks.allSatisfy { (row.icon == $0.value) != $0.isNegated }
+                condition.checks.allSatisfy { (row.icon.rawValue == $0.value) != $0.isNegated }
             }.map(\.name)
         }
         return state.rows.filter { row in

@@ -70,8 +70,10 @@ public struct RequestContents: Hashable, Sendable {
             encoder.add(number)
         }
         encoder.add(base != nil)
-        encoder.add(base?.number)
-        encoder.add(base?.digest)
+        if let base {
+            encoder.add(base.number)
+            encoder.add(base.digest)
+        }
         encoder.add(isConditional)
         switch body {
         case .none: encoder.begin(0)

@@ -28,23 +28,13 @@ struct RunFacts {
     /// An action of a user.
     struct UserAction {
         let moment: Moment
-        let text: String
-        /// The words of the text: a verb, and mostly the name of a note.
-        let words: [Substring]
-        /// The name of the note that it changes; `nil` if it changes none.
-        let changedRow: Substring?
+        let action: Scenario.Action
 
-        private static let changes: Set<Substring> = ["creates", "edits", "deletes", "resolves", "keeps", "pins"]
-
-        init(_ text: String, at moment: Moment) {
-            self.moment = moment
-            self.text = text
-            words = text.split(separator: " ")
-            changedRow = words.count > 1 && Self.changes.contains(words[0]) ? words[1] : nil
-        }
-
+        var kind: Scenario.Action.Kind { action.kind }
         /// Whether it changes the note with this name.
-        func changes(_ row: String) -> Bool { changedRow.map { $0 == row } ?? false }
+        func changes(_ row: String) -> Bool { action.row == row }
+        /// Whether it changes the note with this name, or may: what a call does is not known.
+        func mayChange(_ row: String) -> Bool { kind == .call || changes(row) }
     }
 
     /// A state of a device's network: its link, its interface, and whether its client runs.
@@ -216,10 +206,8 @@ struct RunFacts {
         var resolved: Set<[String]> = []
         var found: Set<Note> = []
         for (index, entry) in history.entries.enumerated() {
-            if case .action(let actor, let text) = entry.event {
-                guard text.hasPrefix("resolves ") else { continue }
-                let words = text.split(separator: " ", maxSplits: 2)
-                if words.count > 1 { resolved.insert([actor, String(words[1])]) }
+            if case .action(let actor, let action) = entry.event {
+                if action.kind == .resolve, let row = action.row { resolved.insert([actor, row]) }
             } else if let post = posts[index], let row = post.row, let user = users[post.actor],
                 resolved.contains([post.actor, row])
             {
@@ -245,9 +233,9 @@ struct RunFacts {
                 isFirst[device] = false
             case .connectionAttempt(_, let name):
                 if let device = indices[name] { devices[device].dials.append(moment) }
-            case .action(let name, let text):
+            case .action(let name, let action):
                 guard let device = indices[name] else { continue }
-                devices[device].actions.append(UserAction(text, at: moment))
+                devices[device].actions.append(UserAction(moment: moment, action: action))
             case .belief(let name, _): if let device = indices[name] { devices[device].beliefs.append(index) }
             case .commit(let name, _): if let device = indices[name] { devices[device].commits.append(index) }
             case .started(let name):

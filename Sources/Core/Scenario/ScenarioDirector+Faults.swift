@@ -65,7 +65,7 @@ extension ScenarioDirector {
     private mutating func kill(_ device: String, atOnce: Bool) {
         guard let index = actorIndex[device], actors[index].isRunning else { return }
         giveUp(index)
-        record(.action(actor: device, Scenario.Action.kill.description))
+        record(.action(actor: device, .kill))
         // An act whose request has the fault has taken effect: the world reports its end before that of the client.
         order(.killClient(newAct(step: nil, index, change: .stop), device: device, atOnce: atOnce))
     }
@@ -83,7 +83,7 @@ extension ScenarioDirector {
         actors[index].act = nil
         for (id, act) in acts.sorted(by: { $0.key.number < $1.key.number }) where act.actor == index {
             acts[id] = nil
-            if let step = act.step { miss(step, "\(actors[index].name) was killed before the action had taken effect") }
+            if let step = act.step { miss(step, .killed(actors[index].name, .started)) }
         }
     }
 
@@ -92,7 +92,7 @@ extension ScenarioDirector {
         let name = actors[index].name
         if actors[index].device?.restartsAfter == nil {
             for waiting in actors[index].queue {
-                if let step = waiting.step { miss(step, "\(name) was killed before the action started") }
+                if let step = waiting.step { miss(step, .killed(name, .waiting)) }
             }
             actors[index].queue = []
         }

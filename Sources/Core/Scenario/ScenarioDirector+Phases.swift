@@ -22,7 +22,7 @@ extension ScenarioDirector {
     }
 
     /// Ends the current phase, because a client repeats attempts without a delay. A restored link may stop it.
-    mutating func abortPhase(_ reason: String) {
+    mutating func abortPhase(_ reason: History.Reason) {
         record(.aborted(reason))
         for index in actors.indices { actors[index].attempts = AttemptLimit(scenario) }
         switch phase {
@@ -38,11 +38,11 @@ extension ScenarioDirector {
         switch phase {
         case .setup: setupFailed(reason, at: time)
         case .script:
-            record(.aborted(reason))
+            record(.aborted(.other(reason)))
             endScript()
             beginVerify()
         case .heal, .quiesce:
-            record(.aborted(reason))
+            record(.aborted(.other(reason)))
             beginVerify()
         case .verify, .prove, .ended: break
         }
@@ -55,14 +55,14 @@ extension ScenarioDirector {
         takeMissed()
         for index in actors.indices {
             for waiting in actors[index].queue {
-                if let step = waiting.step { miss(step, "the script ended before the action started") }
+                if let step = waiting.step { miss(step, .scriptEnded(.waiting)) }
             }
             actors[index].queue = []
             actors[index].act = nil
             actors[index].restart = nil
         }
         for (_, act) in acts.sorted(by: { $0.key.number < $1.key.number }) {
-            if let step = act.step { miss(step, "the script ended before the action had taken effect") }
+            if let step = act.step { miss(step, .scriptEnded(.started)) }
         }
         acts = [:]
         takeMissed()
@@ -76,7 +76,7 @@ extension ScenarioDirector {
         faults.disarm()
         storedFaults.disarm()
         record(.phase(.heal))
-        record(.action(actor: "runner", "restores all links"))
+        record(.notice(actor: History.Notice.runner, .restoresLinks))
         order(.disarmFaults)
         for index in actors.indices {
             actors[index].timeline = nil
@@ -129,7 +129,7 @@ extension ScenarioDirector {
     mutating func limitReached() {
         // The run is not aborted if all that is left are steps that wait for a state of a device.
         let waitsForStatesOnly = !hasTimedSteps && !plan.isFinished && hasNoWork && !isOpen
-        if !waitsForStatesOnly { record(.aborted("exceeded the \(TimeFormat.short(scenario.limit)) limit")) }
+        if !waitsForStatesOnly { record(.aborted(.limitExceeded(scenario.limit))) }
         beginHeal()
     }
 
@@ -207,7 +207,7 @@ extension ScenarioDirector {
                 if round < Self.quiesceRounds { beginRound() } else { beginVerify() }
             } else if isIdle {
                 for actor in actors where actor.mustConverge && !actor.hasConverged {
-                    record(.aborted("\(actor.name) has not converged, and nothing is scheduled that could change that"))
+                    record(.aborted(.notConverged(actor.name, within: nil)))
                 }
                 beginVerify()
             }
@@ -240,10 +240,7 @@ extension ScenarioDirector {
                 "\(waiting) did not complete the first sync within \(TimeFormat.short(Self.setupMax))", at: now)
         case .heal, .quiesce:
             for actor in actors where actor.device?.isRestored == true && !(actor.isSettled && actor.act == nil) {
-                record(
-                    .aborted(
-                        "\(actor.name) did not converge within \(TimeFormat.short(Self.quiesceMax)) after its link "
-                            + "was restored"))
+                record(.aborted(.notConverged(actor.name, within: Self.quiesceMax)))
             }
             beginVerify()
         case .verify: beginProve()

@@ -21,7 +21,7 @@ extension ScenarioDirector {
         guard let device = actors[index].device, actors[index].interface != interface else { return }
         let kindHasChanged = (actors[index].interface?.kind ?? .wlan) != interface.kind
         actors[index].interface = interface
-        if kindHasChanged { record(.action(actor: device.name, "uses \(interface.kind.rawValue)")) }
+        if kindHasChanged { record(.notice(actor: device.name, .usesInterface(interface.kind))) }
         order(.setInterface(device: device.name, isUp: interface.isUp, interface.kind))
         record(.interface(device: device.name, isUp: interface.isUp, isMetered: interface.kind == .cell))
     }
@@ -36,22 +36,20 @@ extension ScenarioDirector {
         plan.advance(to: now - start)
     }
 
-    mutating func miss(_ step: Int, _ reason: String) {
+    mutating func miss(_ step: Int, _ reason: History.Reason) {
         if !skip(step, reason) { record(.missed(step: step, reason)) }
         plan.stepLost(step)
     }
 
-    mutating func fail(_ step: Int, _ reason: String) {
-        if !skip(step, reason) { record(.stepFailed(step, "\(scenario.steps[step].location): \(reason)")) }
+    mutating func fail(_ step: Int, _ reason: History.Reason) {
+        if !skip(step, reason) { record(.stepFailed(step, reason, at: scenario.steps[step].location)) }
         plan.stepLost(step)
     }
 
     /// Records that an optional step is not performed; returns whether the step is optional.
-    private mutating func skip(_ step: Int, _ reason: String) -> Bool {
+    private mutating func skip(_ step: Int, _ reason: History.Reason) -> Bool {
         guard scenario.steps[step].isOptional else { return false }
-        if let actor = scenario.steps[step].action?.actor {
-            record(.action(actor: actor, "does not act: \(reason)"))
-        }
+        if let actor = scenario.steps[step].action?.actor { record(.notice(actor: actor, .skipped(reason))) }
         return true
     }
 
@@ -62,7 +60,7 @@ extension ScenarioDirector {
             actors[index].restart = nil
             if phase != .script || actors[index].isRunning { continue }
             actors[index].isRunning = true
-            record(.action(actor: actors[index].name, Scenario.Action.start.description))
+            record(.action(actor: actors[index].name, .start))
             order(.startClient(newAct(step: nil, index, change: .start), device: actors[index].name))
         }
     }
@@ -113,7 +111,7 @@ extension ScenarioDirector {
         let waiting = WaitingAction(step: due.step, action: action, planned: due.planned)
         guard case .kill = action else { return actors[index].queue.append(waiting) }
         // A kill waits for nothing: that is its purpose.
-        guard actors[index].isRunning else { return fail(due.step, "\(name) is not running") }
+        guard actors[index].isRunning else { return fail(due.step, .notRunning(name)) }
         giveUp(index)
         giveUpActs(index)
         recordStart(of: waiting, name, start, actual)
@@ -123,7 +121,7 @@ extension ScenarioDirector {
     mutating func recordStart(of waiting: WaitingAction, _ name: String, _ start: Instant, _ actual: Instant) {
         recordLateness(planned: start + waiting.planned, actual)
         if let step = waiting.step { record(.step(step)) }
-        record(.action(actor: name, waiting.action.description))
+        record(.action(actor: name, waiting.action))
     }
 
     /// Starts the next act of an actor; the acts of an actor follow one another.
@@ -135,7 +133,7 @@ extension ScenarioDirector {
             let name = actors[index].name
             if case .start = waiting.action {
                 guard !actors[index].isRunning else {
-                    if let step = waiting.step { fail(step, "\(name) is running already") }
+                    if let step = waiting.step { fail(step, .runningAlready(name)) }
                     continue
                 }
                 actors[index].isRunning = true
@@ -146,7 +144,7 @@ extension ScenarioDirector {
                 var isUpgrade = false
                 if case .upgrade = waiting.action { isUpgrade = true }
                 guard actors[index].isRunning || isUpgrade else {
-                    if let step = waiting.step { fail(step, "\(name) is not running") }
+                    if let step = waiting.step { fail(step, .notRunning(name)) }
                     continue
                 }
                 actors[index].isRunning = true

@@ -93,8 +93,6 @@ public struct ScenarioDirector: Sendable {
     public static let strayWriteMax = Nanoseconds.seconds(5)
     /// The shortest lateness that is recorded.
     public static let lateMin = Nanoseconds.milliseconds(10)
-    /// The beginning of the text of a reaction of the workload that was not possible.
-    static let impossibleReaction = "does not act: "
 
     /// The scenario.
     public let scenario: Scenario
@@ -373,12 +371,12 @@ public struct ScenarioDirector: Sendable {
         if actor.act == id { actors[act.actor].act = nil }
         if act.change == .start || act.change == .replace { actors[act.actor].isRunning = false }
         if let step = act.step {
-            fail(step, reason)
+            fail(step, .other(reason))
         } else if act.isReaction {
             // In the meantime, the state to which it reacts has ended.
-            record(.action(actor: actor.name, "\(Self.impossibleReaction)\(reason)"))
+            record(.notice(actor: actor.name, .reactionImpossible(.other(reason))))
         } else {
-            record(.aborted("\(actor.name): \(reason)"))
+            record(.aborted(.other("\(actor.name): \(reason)")))
         }
         proceed()
     }
@@ -443,9 +441,9 @@ public struct ScenarioDirector: Sendable {
     /// Counts an attempt of a device; a run whose attempts exceed the limit is aborted.
     private mutating func attempted(by actor: String) {
         guard phase == .script || phase == .heal || phase == .quiesce, let index = deviceIndex(actor),
-            let reason = actors[index].attempts.attempted(at: now)
+            let excess = actors[index].attempts.attempted(at: now)
         else { return }
-        abortPhase("\(actor): \(reason)")
+        abortPhase(.tooManyAttempts(actor, count: excess.count, within: excess.span))
     }
 
     /// Records that a device has nothing left to send or fetch.

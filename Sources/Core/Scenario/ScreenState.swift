@@ -51,10 +51,8 @@ extension History {
             for control in controls ?? [] { encoder.add(control) }
             encoder.add(dialog)
             encoder.add(toast)
-            // Of clients that publish none of these, the encoding is that of earlier versions.
-            guard error != nil || hasMarker != nil || fields != nil else { return }
             encoder.add(error)
-            encoder.add(hasMarker.map { $0 ? 1 : 0 })
+            encoder.add(hasMarker)
             encoder.add(fields?.count)
             for field in fields ?? [] { encoder.add(field) }
         }

@@ -12,7 +12,7 @@ struct StepPlan {
     /// A step that will not be performed.
     struct Missed: Equatable {
         let step: Int
-        let reason: String
+        let reason: History.Reason
     }
 
     private let steps: [Scenario.Step]
@@ -46,7 +46,7 @@ struct StepPlan {
                 waitingForMark[mark]?.contains(index) == true
             else { continue }
             waitingForMark[mark]?.removeAll { $0 == index }
-            miss(index, "no step sets mark '\(mark)'")
+            miss(index, .markUnknown(mark))
         }
     }
 
@@ -97,7 +97,7 @@ struct StepPlan {
             setters[mark] = count - 1
             guard count == 1, !setMarks.contains(mark) else { continue }
             for waiting in waitingForMark.removeValue(forKey: mark) ?? [] {
-                missed.append(Missed(step: waiting, reason: "mark '\(mark)' was never set"))
+                missed.append(Missed(step: waiting, reason: .markNotSet(mark)))
                 lost.append(waiting)
             }
         }
@@ -118,7 +118,7 @@ struct StepPlan {
         waitingForState = waiting.filter { now <= within($0) }
         for step in waiting where now > within(step) {
             guard case .when(let device, let condition, let end) = steps[step].trigger else { continue }
-            miss(step, "\(device) did not reach '\(condition)' within \(TimeFormat.seconds(end))")
+            miss(step, .stateNotReached(device: device, condition, within: end))
         }
     }
 
@@ -146,10 +146,10 @@ struct StepPlan {
     /// Cancels the steps that are left: all are missed.
     mutating func cancel() {
         isCancelled = true
-        for entry in due + timed { miss(entry.step, "the script ended at an earlier time") }
+        for entry in due + timed { miss(entry.step, .scriptEnded(.planned)) }
         for step in waitingForState {
             guard case .when(let device, let condition, _) = steps[step].trigger else { continue }
-            miss(step, "\(device) never reached '\(condition)'")
+            miss(step, .stateNotReached(device: device, condition, within: nil))
         }
         due = []
         timed = []
@@ -158,12 +158,12 @@ struct StepPlan {
             guard case .after(let mark, _) = step.trigger,
                 waitingForMark[mark]?.contains(index) == true
             else { continue }
-            missed.append(Missed(step: index, reason: "mark '\(mark)' was never set"))
+            missed.append(Missed(step: index, reason: .markNotSet(mark)))
         }
         waitingForMark = [:]
     }
 
-    private mutating func miss(_ step: Int, _ reason: String) {
+    private mutating func miss(_ step: Int, _ reason: History.Reason) {
         missed.append(Missed(step: step, reason: reason))
         stepLost(step)
     }

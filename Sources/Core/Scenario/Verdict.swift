@@ -9,18 +9,61 @@ public struct Verdict: Sendable {
         /// The expectation failed, for this reason.
         case fail(String)
         /// The run did not show whether it holds, for this reason.
-        case inconclusive(String)
+        case inconclusive(String, Cause = .other)
+    }
+
+    /// What makes a check inconclusive, as far as there is advice about it.
+    public enum Cause: Hashable, Sendable {
+        /// The run was late.
+        case lateness
+        /// A fault never fired.
+        case faultNotFired
+        /// The state of a `sometimes` was never reached.
+        case stateNotReached
+        /// A mark was never set.
+        case markNotSet
+        /// A note was never present.
+        case noteNotPresent
+        /// Fewer than two requests match.
+        case tooFewRequests
+        /// There was no outage.
+        case noOutage
+        /// The server's notes were not read.
+        case serverNotRead
+        /// Anything else.
+        case other
+    }
+
+    /// What a check is about. The indices are those of the scenario that was run.
+    public enum Subject: Hashable, Sendable {
+        /// An expectation.
+        case expectation(Int)
+        /// A fault that must fire.
+        case fault(Int)
+        /// A step that failed, was not performed, or whose mark was never set.
+        case step(Int)
+        /// An invariant that is violated.
+        case invariant(Scenario.Invariant)
+        /// The end of the run, which was aborted for this reason.
+        case end(History.Reason)
     }
 
     /// A check and its outcome: an expectation, a fault that must fire, an invariant that is violated, or the end of the
     /// run.
     public struct Check: Sendable {
+        /// What the check is about.
+        public let subject: Subject
         /// The check in one line.
         public let description: String
         /// The location in the scenario's file.
         public let location: SourceLocation
         /// The outcome.
         public let outcome: Outcome
+
+        /// The check in one line; of an invariant its name alone.
+        public var title: String {
+            if case .invariant(let invariant) = subject { invariant.title } else { description }
+        }
     }
 
     /// The result of the run.
@@ -53,7 +96,7 @@ public struct Verdict: Sendable {
     public let unchecked: [UncheckedInvariant]
 
     /// The description of the check that a run ends by itself.
-    static let endDescription = "the run ends"
+    private static let endDescription = "the run ends"
 
     /// The limit on lateness as an excuse. An expectation that holds only with bounds moved by the lateness passes if
     /// the lateness is below the limit, and is inconclusive otherwise.
@@ -69,7 +112,7 @@ public struct Verdict: Sendable {
         let paused = lateness.delay(from: .zero, to: scenario.limit)
         guard case .fail(let reason) = outcome, paused >= hostPauseMax, paused.count >= scenario.limit.count / limitPart
         else { return outcome }
-        return .inconclusive("\(reason); but the run was late by \(TimeFormat.seconds(paused))")
+        return .inconclusive("\(reason); but the run was late by \(TimeFormat.seconds(paused))", .lateness)
     }
 
     /// Evaluates a run.
@@ -87,7 +130,7 @@ public struct Verdict: Sendable {
             }
             checks.append(
                 Check(
-                    description: expectation.description, location: expectation.location,
+                    subject: .expectation(index), description: expectation.description, location: expectation.location,
                     outcome: wasAborted ? Self.excused(outcome, scenario, evaluator.lateness) : outcome))
         }
         for (index, fault) in scenario.faults.enumerated() where fault.mustFire {
@@ -101,8 +144,10 @@ public struct Verdict: Sendable {
                     ? "the fault never fired" : "the fault fired \(count) of \(fault.times.lowerBound) times"
                 checks.append(
                     Check(
+                        subject: .fault(index),
                         description: "fault: \(fault.action) at \(fault.point.rawValue) of \(fault.request)",
-                        location: fault.location, outcome: .inconclusive(reason)))
+                        location: fault.location,
+                        outcome: .inconclusive(reason, count == 0 ? .faultNotFired : .other)))
             }
         }
         checks += Self.steps(scenario, history)
@@ -112,15 +157,17 @@ public struct Verdict: Sendable {
             guard let reason = evaluator.violation(of: invariant)?.reason else { continue }
             checks.append(
                 Check(
-                    description: invariant.checkDescription, location: invariantsLocation,
+                    subject: .invariant(invariant), description: invariant.checkDescription,
+                    location: invariantsLocation,
                     outcome: wasAborted ? Self.excused(.fail(reason), scenario, evaluator.lateness) : .fail(reason)))
         }
         for entry in history.entries {
             guard case .aborted(let reason) = entry.event else { continue }
             checks.append(
                 Check(
-                    description: Self.endDescription, location: SourceLocation(file: scenario.name, line: 1, column: 1),
-                    outcome: Self.excused(.fail(reason), scenario, evaluator.lateness)))
+                    subject: .end(reason), description: Self.endDescription,
+                    location: SourceLocation(file: scenario.name, line: 1, column: 1),
+                    outcome: Self.excused(.fail(reason.description), scenario, evaluator.lateness)))
         }
         self.checks = checks
         unchecked = evaluator.facts.unchecked
@@ -147,17 +194,24 @@ public struct Verdict: Sendable {
         var reasons: [Int: Outcome] = [:]
         for entry in history.entries {
             switch entry.event {
-            case .stepFailed(let step, let reason): reasons[step] = .fail(reason)
-            case .missed(let step, let reason): reasons[step] = reasons[step] ?? .inconclusive(reason)
+            case .stepFailed(let step, let reason, let location): reasons[step] = .fail("\(location): \(reason)")
+            case .missed(let step, let reason):
+                reasons[step] = reasons[step] ?? .inconclusive(reason.description, cause(of: reason))
             default: break
             }
         }
         return scenario.steps.enumerated().compactMap { index, step in
             var outcome = reasons[index]
             if let mark = step.mark, outcome == nil, history.index(of: mark) == nil {
-                outcome = .inconclusive("mark '\(mark)' was never set")
+                outcome = .inconclusive("mark '\(mark)' was never set", .markNotSet)
             }
-            return outcome.map { Check(description: step.description, location: step.location, outcome: $0) }
+            return outcome.map {
+                Check(subject: .step(index), description: step.description, location: step.location, outcome: $0)
+            }
         }
+    }
+
+    private static func cause(of reason: History.Reason) -> Cause {
+        if case .markNotSet = reason { .markNotSet } else { .other }
     }
 }

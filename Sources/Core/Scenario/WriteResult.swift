@@ -20,7 +20,7 @@ public struct WriteResult: Hashable, Sendable {
 
     func encode(into encoder: inout EventEncoder) {
         encoder.add(target)
-        encoder.add(isReplayed.map { $0 ? 1 : 0 })
+        encoder.add(isReplayed)
         encoder.add(record)
         encoder.add(body)
     }

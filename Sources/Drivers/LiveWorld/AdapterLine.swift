@@ -76,7 +76,7 @@ struct AdapterView: Hashable, Sendable {
         let note: String?
         let title: String?
         let text: String?
-        let icon: String
+        let icon: History.Icon
         let isDeleted: Bool
         /// Every text that the program has stored for the note.
         let kept: [String]
@@ -94,7 +94,6 @@ struct AdapterView: Hashable, Sendable {
     static let rowsMax = 10_000
     static let keptMax = 100
     static let controlsMax = 100
-    static let icons = ["none", "upload", "conflict", "error"]
 
     init(rows: [Row], outbox: Int, screen: History.ScreenState = History.ScreenState()) {
         self.rows = rows
@@ -164,9 +163,9 @@ struct AdapterView: Hashable, Sendable {
         }
         let (id, note) = (try identifier("id"), try identifier("note"))
         if id == nil && note == nil { throw AdapterError("a row must have 'id' or 'note'") }
-        let icon = try text("icon") ?? "none"
-        guard icons.contains(icon) else {
-            throw AdapterError("'icon' must be one of \(icons.joined(separator: ", "))")
+        guard let icon = History.Icon(rawValue: try text("icon") ?? History.Icon.plain.rawValue) else {
+            let names = History.Icon.allCases.map(\.rawValue).joined(separator: ", ")
+            throw AdapterError("'icon' must be one of \(names)")
         }
         var isDeleted = false
         if let value = members["deleted"] {

@@ -96,7 +96,9 @@ actor DeviceDriver: ClientDriver {
     }
 
     func start() async throws {
-        if let refusal = StoreVersions.refusal(of: version, store: storeVersion) { throw ActionError(refusal) }
+        if let refusal = StoreVersions.refusal(of: version, store: storeVersion) {
+            throw ActionError(refusal.description)
+        }
         var process = 0
         let version = version
         world.client(of: name) { ledger, _ in
@@ -202,14 +204,14 @@ actor DeviceDriver: ClientDriver {
         let wasRunning = client != nil
         await kill()
         if wasRunning { world.record(.stopped(device: name)) }
-        if let refusal = try refusal(of: next, number) { return world.record(.action(actor: name, refusal)) }
+        if let refusal = try refusal(of: next, number) { return world.record(.notice(actor: name, refusal)) }
         try await start()
         world.record(.started(device: name))
     }
 
     /// Prepares the store for another version of the client, and returns the reason why that version refuses it; `nil` if
     /// it opens it.
-    private func refusal(of next: ClientVersion, _ number: Int) throws -> String? {
+    private func refusal(of next: ClientVersion, _ number: Int) throws -> History.Notice? {
         version = next
         if next > storeVersion {
             // Version 1 is emulated: its store gets its layout now. This version migrates it when it opens it.

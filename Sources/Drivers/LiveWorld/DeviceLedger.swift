@@ -155,7 +155,7 @@ struct DeviceLedger {
             }
             return []
         case .requestStarted, .responseSampled, .faultMissed, .protocolSwitched: return []
-        case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
+        case .notHTTP(let reason): return [.notice(actor: name, .notHTTP("\(reason)"))]
         }
     }
 

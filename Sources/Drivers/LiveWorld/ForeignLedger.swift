@@ -65,7 +65,7 @@ struct ForeignLedger: Sendable {
             if rule == World.storing { return [] }
             let point = Scenario.Fault.Point(rawValue: point.rawValue)
             return numbers[id].map { [.fault(index: rule, exchange: $0, point: point)] } ?? []
-        case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
+        case .notHTTP(let reason): return [.notice(actor: name, .notHTTP("\(reason)"))]
         case .requestStarted, .responseSampled, .faultMissed, .protocolSwitched: return []
         }
     }

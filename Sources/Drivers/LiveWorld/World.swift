@@ -324,7 +324,7 @@ final class World: Sendable {
             do {
                 record(.server(try notes?.rows(recorder) ?? []))
             } catch {
-                record(.aborted("cannot read the server's notes: \(error)"))
+                record(.aborted(.other("cannot read the server's notes: \(error)")))
             }
         }
     }

@@ -21,8 +21,9 @@ public enum EarlyExpectations {
             if case .event(let entry) = step { entry.time == .zero } else { true }
         }
         guard let run = try? SimulatedRun.run(start, onStep: isAtStart) else { return [] }
-        let expected = Set(start.expectations.map(\.description))
-        let early = run.verdict.checks.filter { $0.outcome == .pass && expected.contains($0.description) }
+        let early = run.verdict.checks.filter { check in
+            if case .expectation = check.subject { check.outcome == .pass } else { false }
+        }
         return early.map { ($0.location, message) }
     }
 }

@@ -114,19 +114,19 @@ public struct RelevantEvents: Sendable {
         case .fault(let index, let id, let point):
             guard let exchange = exchanges[id], concerns(exchange) else { return nil }
             return "fault \(index) applies to exchange \(id)" + (point.map { " at \($0.rawValue)" } ?? "")
+        case .notice(let actor, let notice):
+            return context.rows.isEmpty && concerns(actor) ? "\(actor)  \(notice)" : nil
         case .action(let actor, let action):
-            // "edits n1 on the base read before", "calls retry of n1"
-            let words = action.split(separator: " ").map(String.init)
-            let row = words.first == "calls" ? words.last : words.dropFirst().first
-            let isOfDevice = ["is killed", "starts again", "syncs"].contains(action)
-            let isRelevant = isOfDevice ? concerns(actor) : context.rows.isEmpty ? concerns(actor) : concerns(row: row)
+            let isOfDevice = [.kill, .start, .sync].contains(action.kind)
+            let isRelevant = isOfDevice || context.rows.isEmpty ? concerns(actor) : concerns(row: action.subject)
             return isRelevant ? "\(actor)  \(action)" : nil
         case .belief(let device, let belief): return concerns(device) ? "\(device)  believes: \(belief)" : nil
         case .started(let device): return concerns(device) ? "\(device)  client started" : nil
         case .stopped(let device): return concerns(device) ? "\(device)  client stopped" : nil
         case .phase(.heal): return "heal: faults disarmed, all links restored"
         case .mark(let mark): return "mark \(mark)"
-        case .missed(_, let reason), .stepFailed(_, let reason): return reason
+        case .missed(_, let reason): return reason.description
+        case .stepFailed(_, let reason, let location): return "\(location): \(reason)"
         case .aborted(let reason): return "aborted: \(reason)"
         case .hostPause(let span): return "host paused for \(TimeFormat.duration(span))"
         case .server(let rows):

@@ -24,8 +24,8 @@ public struct RunLog: Sendable {
             return "\(device)  network: \(link)\(isOnline ? "" : ", interface down")"
         case .device(let device, let state):
             let before = outboxes.updateValue(state.outbox, forKey: device)
-            let icons = state.rows.filter { $0.icon != "none" }.map { "\($0.name) \($0.icon)" }
-            let isPrinted = before != nil && before != state.outbox || state.rows.contains { $0.icon == "conflict" }
+            let icons = state.rows.filter { $0.icon != .plain }.map { "\($0.name) \($0.icon)" }
+            let isPrinted = before != nil && before != state.outbox || state.rows.contains { $0.icon == .conflict }
             return isPrinted
                 ? "\(device)  outbox \(state.outbox)\(icons.isEmpty ? "" : ": \(icons.joined(separator: ", "))")" : nil
         case .request(let id, let actor, let method, let row, _, _, _):
@@ -35,10 +35,12 @@ public struct RunLog: Sendable {
         case .failed(let id): return line(id, "no response", time)
         case .fault(_, let id, _): return line(id, "fault", time)
         case .mark(let mark): return "mark \(mark)"
-        case .action("runner", _): return "plan finished; all links restored, waiting for convergence"
+        case .notice(_, .restoresLinks): return "plan finished; all links restored, waiting for convergence"
         case .action(let actor, let action): return "\(actor)  \(action)"
+        case .notice(let actor, let notice): return "\(actor)  \(notice)"
         case .hostPause(let span): return "the host was paused for \(TimeFormat.seconds(span))"
-        case .stepFailed(_, let reason), .missed(_, let reason), .aborted(let reason): return reason
+        case .stepFailed(_, let reason, let location): return "\(location): \(reason)"
+        case .missed(_, let reason), .aborted(let reason): return reason.description
         default: return nil
         }
     }

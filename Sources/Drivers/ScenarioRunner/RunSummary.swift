@@ -103,9 +103,8 @@ public struct RunSummary: Sendable {
         }
         let history = result.history
         let texts = TextDisplay(run.scenario, showsAll: showsText)
-        let world = run.world
         let scenario = run.scenario
-        checks = result.verdict.checks.map { Self.check($0, scenario, history, texts, world) }
+        checks = result.verdict.checks.map { Self.check($0, scenario, history, texts) }
         impossible = result.verdict.impossible
         invariantLines = scenario.invariants.summary(unchecked: result.verdict.unchecked)
         digest = result.digestText
@@ -174,19 +173,21 @@ public struct RunSummary: Sendable {
     }
 
     private static func check(
-        _ check: Verdict.Check, _ scenario: Scenario, _ history: History, _ texts: TextDisplay, _ world: RunWorld
+        _ check: Verdict.Check, _ scenario: Scenario, _ history: History, _ texts: TextDisplay
     ) -> Check {
         let (outcome, reason): (Check.Outcome, String) =
             switch check.outcome {
             case .pass: (.pass, "")
             case .fail(let reason): (.fail, reason)
-            case .inconclusive(let reason): (.inconclusive, reason)
+            case .inconclusive(let reason, _): (.inconclusive, reason)
             }
+        var advice = ""
+        if case .inconclusive(_, let cause) = check.outcome { advice = Advice.text(check.subject, cause) }
         return Check(
             description: TextTable.singleLine(check.description), location: check.location, outcome: outcome,
             reason: reason.isEmpty ? "" : texts.hidingTexts(of: history, in: reason),
             time: outcome == .pass ? nil : FailureContext(check, scenario, history).time,
-            advice: outcome == .inconclusive ? Advice.text(check: check.description, reason: reason, world) : "")
+            advice: advice)
     }
 
     /// Whether the run passed.

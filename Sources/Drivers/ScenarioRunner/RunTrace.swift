@@ -96,16 +96,19 @@ public enum RunTrace {
         case .commit(let device, let digest):
             fields("commit", [("actor", device), ("digest", hexadecimal(digest, 16))])
         case .accepted(let device, let row): fields("accepted", [("actor", device), ("note", row)])
-        case .belief(let device, let belief): fields("belief", [("actor", device), ("connectivity", belief)])
+        case .belief(let device, let belief):
+            fields("belief", [("actor", device), ("connectivity", belief.description)])
         case .started(let device): fields("started", [("actor", device)])
         case .stopped(let device): fields("stopped", [("actor", device)])
         case .phase(let phase): fields("phase", [("phase", phase.rawValue)])
         case .step(let step): fields("step", [("step", "\(step)")])
         case .mark(let mark): fields("mark", [("mark", mark)])
-        case .missed(let step, let reason): fields("missed", [("step", "\(step)"), ("reason", reason)])
-        case .stepFailed(let step, let reason): fields("step-failed", [("step", "\(step)"), ("reason", reason)])
+        case .missed(let step, let reason): fields("missed", [("step", "\(step)"), ("reason", "\(reason)")])
+        case .stepFailed(let step, let reason, let location):
+            fields("step-failed", [("step", "\(step)"), ("reason", "\(location): \(reason)")])
         case .late(let span): fields("late", [("seconds", time(span))])
-        case .action(let actor, let text): fields("action", [("actor", actor), ("action", text)])
+        case .action(let actor, let action): fields("action", [("actor", actor), ("action", "\(action)")])
+        case .notice(let actor, let notice): fields("action", [("actor", actor), ("action", "\(notice)")])
         case .server(let rows):
             fields(
                 "server",
@@ -113,7 +116,7 @@ public enum RunTrace {
                     ("note", "\($0.user):\($0.name):\($0.revision):\(digest($0.title)):\(digest($0.text))")
                 })
         case .hostPause(let span): fields("host-pause", [("seconds", time(span))])
-        case .aborted(let reason): fields("aborted", [("reason", reason)])
+        case .aborted(let reason): fields("aborted", [("reason", "\(reason)")])
         case .contents(let id, let contents): fields("contents", [("exchange", "\(id)")] + values(of: contents))
         case .writeResult(let id, let result): fields("result", [("exchange", "\(id)")] + values(of: result))
         case .policy(let device, let policy):
@@ -180,7 +183,7 @@ public enum RunTrace {
     /// Returns a note of a view: name, icon, deletion, and the digests of title, text and stored texts.
     private static func row(_ row: History.DeviceState.Row) -> String {
         let kept = row.kept.map(digest).joined(separator: "/")
-        let icon = row.isDeleted ? "\(row.icon)/deleted" : row.icon
+        let icon = row.isDeleted ? "\(row.icon)/deleted" : row.icon.rawValue
         return "\(row.name):\(icon):\(digest(row.title)):\(digest(row.text)):\(kept.isEmpty ? "-" : kept)"
     }
 

@@ -4,7 +4,7 @@ public import Scenario
 /// The view of an app as history events.
 public struct AppHistory: Sendable {
     private var view: AppView?
-    private var belief: String?
+    private var belief: Reachability.Belief?
 
     /// Creates an empty view.
     public init() {}
@@ -17,7 +17,15 @@ public struct AppHistory: Sendable {
         self.view = view
         guard view.connectivity != belief else { return nil }
         belief = view.connectivity
-        return .belief(device: device, view.connectivity)
+        return .belief(device: device, Self.belief(view.connectivity))
+    }
+
+    private static func belief(_ belief: Reachability.Belief) -> History.Belief {
+        switch belief {
+        case .online: .online
+        case .interfaceDown: .interfaceDown
+        case .unreachable: .unreachable(failures: nil)
+        }
     }
 
     /// Returns the event of the view; `nil` if it is the same as the last one, or if there is none.
@@ -28,7 +36,7 @@ public struct AppHistory: Sendable {
             return recorder.state(
                 of: HistoryRecorder.Row(
                     record: Array(row.key.text.utf8), title: shown.title, text: shown.text,
-                    icon: row.error != nil ? "error" : row.isPending ? "upload" : "none", isDeleted: row.isDeleted,
+                    icon: row.error != nil ? .error : row.isPending ? .upload : .plain, isDeleted: row.isDeleted,
                     opacity: row.isGrey ? "0.5" : "1", isStruck: row.isStruck, error: row.error ?? "none",
                     hasMarker: row.hasMarker))
         }

@@ -69,17 +69,17 @@ public struct DeviceView: Sendable {
         connectivity = change.connectivity
         guard change.connectivity != belief else { return nil }
         belief = change.connectivity
-        return .belief(device: device, Self.text(change.connectivity))
+        return .belief(device: device, Self.belief(change.connectivity))
     }
 
-    private static func text(_ belief: Connectivity) -> String {
+    private static func belief(_ belief: Connectivity) -> History.Belief {
         switch belief {
-        case .unknown: "unknown"
-        case .online: "online"
-        case .interfaceDown: "interfaceDown"
-        case .interfaceNotAllowed: "interfaceNotAllowed"
-        case .suspected: "suspected"
-        case .unreachable(let failures): "unreachable(failures: \(failures))"
+        case .unknown: .unknown
+        case .online: .online
+        case .interfaceDown: .interfaceDown
+        case .interfaceNotAllowed: .interfaceNotAllowed
+        case .suspected: .suspected
+        case .unreachable(let failures): .unreachable(failures: failures)
         }
     }
 
@@ -139,8 +139,17 @@ public struct DeviceView: Sendable {
     ) -> History.DeviceState.Row {
         recorder.state(
             of: HistoryRecorder.Row(
-                record: record, title: row.title, text: row.text, icon: row.icon.rawValue,
+                record: record, title: row.title, text: row.text, icon: icon(row.icon),
                 isDeleted: row.isDeleted, kept: row.kept,
                 opacity: row.isGrey ? "0.5" : "1", isStruck: row.isStruck))
+    }
+
+    private static func icon(_ icon: RecordRow.Icon) -> History.Icon {
+        switch icon {
+        case .none: .plain
+        case .upload: .upload
+        case .conflict: .conflict
+        case .error: .error
+        }
     }
 }

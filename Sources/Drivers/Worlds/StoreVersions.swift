@@ -1,4 +1,5 @@
 public import Client
+public import Scenario
 
 /// The versions of the reference client and of their stores.
 public enum StoreVersions {
@@ -11,8 +12,7 @@ public enum StoreVersions {
     }
 
     /// Returns why a version of the client does not start on a store; `nil` if it starts.
-    public static func refusal(of version: ClientVersion, store: ClientVersion) -> String? {
-        version < store
-            ? "version \(version.rawValue) does not open the store of version \(store.rawValue)" : nil
+    public static func refusal(of version: ClientVersion, store: ClientVersion) -> History.Notice? {
+        version < store ? .storeRefused(version: version.rawValue, store: store.rawValue) : nil
     }
 }

@@ -61,7 +61,7 @@ public func runScenario(
             switch check.outcome {
             case .pass: continue
             case .fail(let text): reason = text
-            case .inconclusive(let text): reason = "inconclusive: \(text)"
+            case .inconclusive(let text, _): reason = "inconclusive: \(text)"
             }
             Issue.record(
                 """

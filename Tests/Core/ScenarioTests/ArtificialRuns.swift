@@ -83,7 +83,7 @@ struct ArtificialRuns {
                     Hit(text: texts[step], method: method, action: scenario.faults[applied.fault].action))
             }
         }
-        if violates(scenario, hits) { history.append(.aborted("the artificial rule is violated"), at: .zero) }
+        if violates(scenario, hits) { history.append(.aborted(.other("the artificial rule is violated")), at: .zero) }
         return history
     }
 

@@ -12,15 +12,17 @@ import Testing
     }
 
     /// A run whose scenario has n1, and in which A has edited it at 1 s.
-    private static func edit(acceptedAt: Int64 = 1, icon: String = "upload", isVirtual: Bool = true) -> HandwrittenRun {
+    private static func edit(acceptedAt: Int64 = 1, icon: History.Icon = .upload, isVirtual: Bool = true)
+        -> HandwrittenRun
+    {
         var run = HandwrittenRun()
         run.scenario.notes = [.init(row: "n1", title: nil, text: "one", revision: 1)]
         run.step(.edit(row: "n1", title: nil, text: "two"))
         run.add(0, .phase(.script))
         run.add(0, .world(.init(isVirtual: isVirtual, comparesBytes: false)))
-        run.show(0, "A", [("n1", "one", "none")])
+        run.show(0, "A", [("n1", "one", .plain)])
         run.add(1, .step(0))
-        run.add(1, .action(actor: "A", "edits n1"))
+        run.add(1, .action(actor: "A", .edit(row: "n1", text: "two")))
         run.show(acceptedAt, "A", [("n1", "two", icon)], outbox: 1)
         run.add(acceptedAt, .accepted(device: "A", row: "n1"))
         return run
@@ -29,7 +31,7 @@ import Testing
     // MARK: I11
 
     @Test func aKillChangesNoView() {
-        func violation(_ after: (String, String)?, between: [History.Event] = []) -> String? {
+        func violation(_ after: (String, History.Icon)?, between: [History.Event] = []) -> String? {
             var run = Self.edit()
             for event in between { run.add(2, event) }
             run.add(3, .stopped(device: "A"))
@@ -41,16 +43,16 @@ import Testing
             }
             return Self.violation(run, .crashAtomicity)
         }
-        #expect(violation(("one", "none")) == "A shows another state of n1 after the restart at 4.0 s")
+        #expect(violation(("one", .plain)) == "A shows another state of n1 after the restart at 4.0 s")
         #expect(violation(nil) == "A has lost n1 after the restart at 4.0 s")
-        #expect(violation(("two", "upload")) == nil)
+        #expect(violation(("two", .upload)) == nil)
         #expect(
-            violation(("two", "none"), between: [.commit(device: "A", digest: 1)]) == nil, "a commit without a report")
-        #expect(violation(("three", "upload"), between: [.action(actor: "A", "edits n1")]) == nil)
+            violation(("two", .plain), between: [.commit(device: "A", digest: 1)]) == nil, "a commit without a report")
+        #expect(violation(("three", .upload), between: [.action(actor: "A", .edit(row: "n1"))]) == nil)
     }
 
     @Test func runsWithAndWithoutAKillHaveOneEnd() {
-        func state(_ text: String, revision: Int = 2, icon: String = "none") -> FinalState {
+        func state(_ text: String, revision: Int = 2, icon: History.Icon = .plain) -> FinalState {
             var run = HandwrittenRun()
             run.show(1, "A", [("n1", text, icon)])
             run.server(2, [("n1", revision, text)])
@@ -64,7 +66,7 @@ import Testing
             state("one").differences(from: plain) == [
                 "the server has another content of n1 of ada", "A shows another state of n1",
             ])
-        #expect(state("two", icon: "upload").differences(from: plain) == ["A shows another state of n1"])
+        #expect(state("two", icon: .upload).differences(from: plain) == ["A shows another state of n1"])
         var empty = HandwrittenRun()
         empty.history.append(.server([]), at: .zero)
         #expect(
@@ -85,12 +87,12 @@ import Testing
             return Self.violation(run, .validatedAnswersOnly)
         }
         let ghost = "A shows a text of n1 at 3.0 s that nobody has written"
-        #expect(violation(200) { $0.show(3, "A", [("n1", "<html>", "none")]) } == ghost)
-        #expect(violation(nil) { $0.show(3, "A", [("n1", "<html>", "none")]) } == nil, "no response was invalid")
+        #expect(violation(200) { $0.show(3, "A", [("n1", "<html>", .plain)]) } == ghost)
+        #expect(violation(nil) { $0.show(3, "A", [("n1", "<html>", .plain)]) } == nil, "no response was invalid")
         #expect(
             violation(200) {
                 $0.write(3, base: "1-a", "<html>", of: "W")
-                $0.show(4, "A", [("n1", "<html>", "conflict")])
+                $0.show(4, "A", [("n1", "<html>", .conflict)])
             } == nil, "another client has written it")
         let absence = "n1 vanishes from A at 3.0 s, and nobody has deleted it"
         #expect(violation(200) { $0.add(3, .device("A", .init(rows: [], outbox: 0))) } == absence)
@@ -101,11 +103,11 @@ import Testing
             } == nil)
         let done =
             "A shows n1 as synchronised at 3.0 s, and has received no response of the server since the change at 1.0 s"
-        #expect(violation(200) { $0.show(3, "A", [("n1", "two", "none")]) } == done)
+        #expect(violation(200) { $0.show(3, "A", [("n1", "two", .plain)]) } == done)
         #expect(
             violation(200) {
                 $0.exchange(3)
-                $0.show(3, "A", [("n1", "two", "none")])
+                $0.show(3, "A", [("n1", "two", .plain)])
             } == nil)
     }
 
@@ -131,7 +133,7 @@ import Testing
             var run = Self.edit()
             run.scenario.writers = [.init(name: "W", user: "bo")]
             run.step(.edit(row: "n1", title: nil, text: "secret"), of: "W")
-            run.show(3, "A", [("n1", shown, "none")])
+            run.show(3, "A", [("n1", shown, .plain)])
             run.write(4, base: "1-a", sent)
             return Self.violation(run, .isolation)
         }
@@ -151,7 +153,7 @@ import Testing
             var run = HandwrittenRun()
             run.step(.edit(row: "n1", title: nil, text: "two"))
             run.add(1, .step(0))
-            run.add(1, .action(actor: "A", "edits n1"))
+            run.add(1, .action(actor: "A", .edit(row: "n1", text: "two")))
             change(&run)
             run.add(3, .accepted(device: "A", row: "n1"))
             return Self.violation(run, .noBlocking)
@@ -175,9 +177,9 @@ import Testing
             _ status: Int, sends: Bool = false, reads: Int? = nil, since: Int64 = 1, isKilled: Bool = false
         ) -> String? {
             var run = HandwrittenRun()
-            run.show(0, "A", [("n1", "one", "none"), ("n2", "one", "none")])
-            run.show(1, "A", [("n1", "one", "none"), ("n2", "two", "upload")])
-            if since == 1 { run.show(1, "A", [("n1", "two", "upload"), ("n2", "two", "upload")]) }
+            run.show(0, "A", [("n1", "one", .plain), ("n2", "one", .plain)])
+            run.show(1, "A", [("n1", "one", .plain), ("n2", "two", .upload)])
+            if since == 1 { run.show(1, "A", [("n1", "two", .upload), ("n2", "two", .upload)]) }
             for second in 2...5 as ClosedRange<Int64> {
                 if sends && second == 4 { run.exchange(4, row: "n1") }
                 if let reads, second == 4 { run.exchange(4, "GET", row: "n1", responded: reads, received: reads) }
@@ -185,7 +187,7 @@ import Testing
                     run.add(4, .stopped(device: "A"))
                     run.add(4, .started(device: "A"))
                 }
-                if second == since { run.show(second, "A", [("n1", "two", "upload"), ("n2", "two", "upload")]) }
+                if second == since { run.show(second, "A", [("n1", "two", .upload), ("n2", "two", .upload)]) }
                 run.exchange(second, row: "n2", responded: status, received: status)
             }
             return Self.violation(run, .noBlocking)
@@ -209,7 +211,7 @@ import Testing
     @Test func aPendingChangeHasAMark() {
         #expect(Self.violation(Self.edit(), .visibleState) == nil)
         #expect(
-            Self.violation(Self.edit(icon: "none"), .visibleState)
+            Self.violation(Self.edit(icon: .plain), .visibleState)
                 == "A shows n1 without a mark at 1.0 s, although its user edits it and nothing was sent")
     }
 
@@ -217,8 +219,8 @@ import Testing
         func violation(_ text: String, shownUntil second: Int64, action: Int64? = nil) -> String? {
             var run = Self.edit()
             run.write(2, base: "1-a", text, revision: 2)
-            if let action { run.add(action, .action(actor: "A", "edits n1")) }
-            run.show(second, "A", [("n1", "two", "none")])
+            if let action { run.add(action, .action(actor: "A", .edit(row: "n1"))) }
+            run.show(second, "A", [("n1", "two", .plain)])
             run.add(9, .phase(.verify))
             return Self.violation(run, .visibleState)
         }
@@ -230,14 +232,14 @@ import Testing
 
     @Test func aMarkNeedsAPendingChange() {
         var run = HandwrittenRun()
-        run.show(1, "A", [("n1", "two", "upload")], outbox: 1)
+        run.show(1, "A", [("n1", "two", .upload)], outbox: 1)
         #expect(Self.violation(run, .visibleState) == nil)
-        run.show(2, "A", [("n1", "three", "upload")], outbox: 0)
+        run.show(2, "A", [("n1", "three", .upload)], outbox: 0)
         #expect(Self.violation(run, .visibleState) == "A shows n1 as pending at 2.0 s, and its outbox is empty")
     }
 
     @Test func aRejectionIsShown() {
-        func violation(_ status: Int, _ icon: String) -> String? {
+        func violation(_ status: Int, _ icon: History.Icon) -> String? {
             var run = Self.edit()
             run.exchange(2, responded: status, received: status)
             run.show(3, "A", [("n1", "two", icon)], outbox: 1)
@@ -245,10 +247,10 @@ import Testing
             return Self.violation(run, .visibleState)
         }
         #expect(
-            violation(422, "upload")
+            violation(422, .upload)
                 == "A shows n1 as pending at the end, although the server has rejected it (422) at 2.0 s")
-        #expect(violation(422, "error") == nil)
-        #expect(violation(503, "upload") == nil)
+        #expect(violation(422, .error) == nil)
+        #expect(violation(503, .upload) == nil)
     }
 
     // MARK: I16
@@ -318,7 +320,7 @@ import Testing
         run.add(0, .policy(device: "A", ClientPolicy(poll: polls ? .seconds(60) : nil)))
         run.add(0, .started(device: "A"))
         run.add(0, .network(device: "A", link: "dead", isOnline: !isSignalled))
-        run.show(0, "A", [("n1", "two", polls ? "none" : "upload")])
+        run.show(0, "A", [("n1", "two", polls ? .plain : .upload)])
         if inFlight != nil { run.add(99, .request(7, actor: "A", method: "GET", row: nil, key: nil, bodyDigest: 0)) }
         run.add(100, .network(device: "A", link: "clear", isOnline: true))
         if let inFlight { run.add(inFlight, .failed(7)) }
@@ -346,13 +348,13 @@ import Testing
             Self.violation(run, .liveness)
                 == "A starts no attempt in the 65 s after 100.0 s, although it can reach the server and n1 is pending")
         run = Self.outage(nil, isSignalled: false, until: 160, polls: false)
-        run.show(161, "A", [("n1", "two", "none")])
+        run.show(161, "A", [("n1", "two", .plain)])
         run.add(300, .phase(.verify))
         #expect(Self.violation(run, .liveness) == nil)
     }
 
     @Test func readsAreNoAttemptsToSendAPendingChange() {
-        func violation(write: Int64?, _ icon: String = "upload", read: Int = 200) -> String? {
+        func violation(write: Int64?, _ icon: History.Icon = .upload, read: Int = 200) -> String? {
             var run = Self.outage(101, isSignalled: true, until: 101, polls: false)
             for second in stride(from: 101 as Int64, through: 281, by: 60) {
                 run.exchange(second, "GET", row: nil, key: nil, responded: read, received: read)
@@ -369,7 +371,7 @@ import Testing
         }
         #expect(violation(write: nil) == reason("101.0 s"))
         #expect(violation(write: 165) == reason("221.0 s"))
-        #expect(violation(write: 165, "none") == nil && violation(write: nil, read: 503) == nil)
+        #expect(violation(write: 165, .plain) == nil && violation(write: nil, read: 503) == nil)
     }
 
     @Test func aPausedClientMayWait() {
@@ -393,7 +395,7 @@ import Testing
 
 extension HandwrittenRun {
     mutating func show(
-        _ second: Int64, _ device: String, _ rows: [(name: String, text: String, icon: String)], outbox: Int
+        _ second: Int64, _ device: String, _ rows: [(name: String, text: String, icon: History.Icon)], outbox: Int
     ) {
         let rows = rows.map { row in
             History.DeviceState.Row(

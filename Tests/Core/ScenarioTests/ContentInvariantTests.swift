@@ -17,10 +17,10 @@ import Testing
         run.scenario.notes = [.init(row: "n1", title: nil, text: "one", revision: 1)]
         run.step(.edit(row: "n1", title: nil, text: "two"))
         run.add(0, .phase(.script))
-        run.show(0, "A", [("n1", "one", "none")])
+        run.show(0, "A", [("n1", "one", .plain)])
         run.add(1, .step(0))
-        run.add(1, .action(actor: "A", "edits n1"))
-        run.show(1, "A", [("n1", "two", "upload")])
+        run.add(1, .action(actor: "A", .edit(row: "n1", text: "two")))
+        run.show(1, "A", [("n1", "two", .upload)])
         run.add(1, .accepted(device: "A", row: "n1"))
         return run
     }
@@ -32,7 +32,7 @@ import Testing
             var run = Self.edit()
             run.write(2, base: "1-a", "three", of: "W")
             if let own { run.write(3, base: "1-a", text, responded: own) }
-            run.show(4, "A", [("n1", "three", "none")])
+            run.show(4, "A", [("n1", "three", .plain)])
             run.server(9, [("n1", 3, "three")])
             return Self.violation(run, .noLostWrite)
         }
@@ -48,7 +48,7 @@ import Testing
     @Test func aDeviceWritesNoMoreOftenThanItsUser() {
         func violation(_ actions: Int) -> String? {
             var run = Self.edit()
-            for _ in 1..<actions { run.add(1, .action(actor: "A", "edits n1")) }
+            for _ in 1..<actions { run.add(1, .action(actor: "A", .edit(row: "n1"))) }
             run.write(2, base: "1-a", "two", key: "k1", revision: 2)
             run.write(3, base: "2-a", "two", key: "k2", revision: 3)
             return Self.violation(run, .noDuplicateEffect)
@@ -93,8 +93,8 @@ import Testing
         {
             var run = HandwrittenRun()
             run.write(1, base: "1-a", "theirs", of: "W", key: "w", revision: 2)
-            run.show(2, "A", [("n1", shown, kept.isEmpty ? "none" : "conflict")], kept: kept)
-            if !kept.isEmpty { run.add(2, .action(actor: "A", "resolves n1 with mine")) }
+            run.show(2, "A", [("n1", shown, kept.isEmpty ? .plain : .conflict)], kept: kept)
+            if !kept.isEmpty { run.add(2, .action(actor: "A", .choose(row: "n1", .mine))) }
             run.write(3, base: "2-b", written, of: actor, key: "a", revision: 3)
             return Self.violation(run, .noSilentOverwrite)
         }
@@ -109,16 +109,16 @@ import Testing
     // MARK: I4
 
     @Test func nothingIsPendingAfterTheQuiescePhase() {
-        func violation(_ icon: String, isOver: Bool = true) -> String? {
+        func violation(_ icon: History.Icon, isOver: Bool = true) -> String? {
             var run = HandwrittenRun()
             run.show(1, "A", [("n1", "two", icon)])
             if isOver { run.add(8, .phase(.verify)) }
             run.server(9, [("n1", 1, "two")])
             return Self.violation(run, .convergence)
         }
-        #expect(violation("upload") == "A shows n1 as pending at the end")
-        #expect(violation("upload", isOver: false) == nil)
-        #expect(violation("error") == nil)
+        #expect(violation(.upload) == "A shows n1 as pending at the end")
+        #expect(violation(.upload, isOver: false) == nil)
+        #expect(violation(.error) == nil)
     }
 
     // MARK: I5
@@ -146,7 +146,7 @@ import Testing
         func violation(_ count: Int, status: Int = 503, acts: Bool = false) -> String? {
             var run = Self.edit()
             for number in 0..<count {
-                if acts && number == 2 { run.add(2, .action(actor: "A", "syncs")) }
+                if acts && number == 2 { run.add(2, .action(actor: "A", .sync)) }
                 run.exchange(2, responded: status, received: status)
             }
             return Self.violation(run, .boundedRetries)
@@ -192,17 +192,17 @@ import Testing
     // MARK: I6
 
     @Test func aViewDoesNotGoBack() {
-        func violation(_ last: String, _ icon: String = "none", revision: Int? = nil) -> String? {
+        func violation(_ last: String, _ icon: History.Icon = .plain, revision: Int? = nil) -> String? {
             var run = Self.edit()
             run.write(2, base: "1-a", "two", revision: revision)
-            run.show(3, "A", [("n1", "two", "none")])
+            run.show(3, "A", [("n1", "two", .plain)])
             run.show(4, "A", [("n1", last, icon)])
             return Self.violation(run, .monotonicRevision)
         }
         let reason = "A shows the text of revision 1 of n1 at 4.0 s, after that of revision 2"
         #expect(violation("one", revision: 2) == reason)
         #expect(violation("one") == reason, "without entity tags, a write adds one to its base")
-        #expect(violation("one", "conflict") == nil)
+        #expect(violation("one", .conflict) == nil)
         #expect(violation("three") == nil)
     }
 
@@ -212,7 +212,7 @@ import Testing
         func violation(_ end: Int64, restored row: String? = nil) -> String? {
             var run = HandwrittenRun()
             if let row {
-                run.add(0, .action(actor: "W", "resolves \(row) with mine"))
+                run.add(0, .action(actor: "W", .choose(row: "\(row)", .mine)))
                 run.exchange(0, "POST", row: row, of: "W", responded: 201, received: 201)
             }
             run.add(1, .request(900, actor: "A", method: "PUT", row: "n1", key: "a", bodyDigest: 0))
@@ -232,8 +232,8 @@ import Testing
             var run = Self.edit()
             run.step(.edit(row: "n1", title: nil, text: "three"))
             run.add(2, .step(1))
-            run.add(2, .action(actor: "A", "edits n1"))
-            run.show(2, "A", [("n1", "three", "upload")])
+            run.add(2, .action(actor: "A", .edit(row: "n1", text: "three")))
+            run.show(2, "A", [("n1", "three", .upload)])
             run.add(2, .accepted(device: "A", row: "n1"))
             run.write(3, base: "1-a", first, key: "a", revision: 2)
             run.write(4, base: "2-a", second, key: "b", revision: 3)
@@ -248,16 +248,16 @@ import Testing
     // MARK: I8
 
     @Test func theResponseToAnOlderWriteDoesNotReplaceTheText() {
-        func violation(_ icon: String, writes: Bool = false) -> String? {
+        func violation(_ icon: History.Icon, writes: Bool = false) -> String? {
             var run = Self.edit()
             if writes { run.write(2, base: "2-a", "one", of: "W", revision: 3) }
             run.show(3, "A", [("n1", "one", icon)])
             return Self.violation(run, .readYourWrites)
         }
         #expect(
-            violation("none") == "A shows an older text of n1 at 3.0 s than that of the change at 1.0 s")
-        #expect(violation("error") == nil, "the rollback is announced")
-        #expect(violation("none", writes: true) == nil, "another client has written it")
+            violation(.plain) == "A shows an older text of n1 at 3.0 s than that of the change at 1.0 s")
+        #expect(violation(.error) == nil, "the rollback is announced")
+        #expect(violation(.plain, writes: true) == nil, "another client has written it")
     }
 
     // MARK: I9
@@ -267,17 +267,17 @@ import Testing
             var run = Self.edit()
             run.write(2, base: "1-a", "theirs", of: "W", key: "w", revision: 2)
             change(&run)
-            run.show(9, "A", [("n1", "mine", "conflict")])
+            run.show(9, "A", [("n1", "mine", .conflict)])
             return Self.violation(run, .noFalseConflict)
         }
         let reason = "A shows a conflict of n1 at 9.0 s, and no other client has written it since"
         #expect(violation { _ in } == nil)
-        #expect(violation { $0.show(3, "A", [("n1", "theirs", "none")]) } == reason)
+        #expect(violation { $0.show(3, "A", [("n1", "theirs", .plain)]) } == reason)
         #expect(violation { $0.write(3, base: "2-b", "mine", revision: 3) } == reason)
         #expect(violation { $0.write(3, base: "1-a", "mine", responded: 409) } == nil)
         var rejected = Self.edit()
         rejected.write(2, base: "0-a", "theirs", of: "W", responded: 409)
-        rejected.show(9, "A", [("n1", "two", "conflict")])
+        rejected.show(9, "A", [("n1", "two", .conflict)])
         #expect(
             Self.violation(rejected, .noFalseConflict)
                 == "A shows a conflict of n1 at 9.0 s, and no other client has written it")
@@ -286,10 +286,10 @@ import Testing
     // MARK: I10
 
     @Test func aDeletedNoteDoesNotReappear() {
-        func violation(_ icon: String, action: String? = nil, writer: String? = nil) -> String? {
+        func violation(_ icon: History.Icon, action: Scenario.Action? = nil, writer: String? = nil) -> String? {
             var run = HandwrittenRun()
-            run.show(0, "A", [("n1", "one", "none")])
-            run.add(1, .action(actor: "A", "deletes n1"))
+            run.show(0, "A", [("n1", "one", .plain)])
+            run.add(1, .action(actor: "A", .delete(row: "n1")))
             run.add(1, .device("A", .init(rows: [], outbox: 1)))
             run.add(1, .accepted(device: "A", row: "n1"))
             if let writer { run.write(2, base: "1-a", "two", of: writer, revision: 2) }
@@ -297,10 +297,10 @@ import Testing
             run.show(3, "A", [("n1", "one", icon)])
             return Self.violation(run, .deletesStick)
         }
-        #expect(violation("none") == "A shows n1 again at 3.0 s, after its deletion at 1.0 s")
-        #expect(violation("conflict") == nil)
-        #expect(violation("none", action: "keeps n1") == nil)
-        #expect(violation("none", writer: "W") == nil)
+        #expect(violation(.plain) == "A shows n1 again at 3.0 s, after its deletion at 1.0 s")
+        #expect(violation(.conflict) == nil)
+        #expect(violation(.plain, action: .keep(row: "n1")) == nil)
+        #expect(violation(.plain, writer: "W") == nil)
     }
 }
 
@@ -320,7 +320,7 @@ extension HandwrittenRun {
     }
 
     mutating func show(
-        _ second: Int64, _ device: String, _ rows: [(name: String, text: String, icon: String)], kept: [String]
+        _ second: Int64, _ device: String, _ rows: [(name: String, text: String, icon: History.Icon)], kept: [String]
     ) {
         let rows = rows.map { row in
             History.DeviceState.Row(

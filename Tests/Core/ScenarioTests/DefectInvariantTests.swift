@@ -20,7 +20,7 @@ import Testing
         run.add(0, .policy(device: "A", ClientPolicy()))
         run.add(0, .started(device: "A"))
         run.link(0, "A", "wifi")
-        run.show(0, "A", [("n1", "one", "none"), ("n2", "one", "none")])
+        run.show(0, "A", [("n1", "one", .plain), ("n2", "one", .plain)])
         return run
     }
 
@@ -30,14 +30,14 @@ import Testing
         func violation(_ before: (inout HandwrittenRun) -> Void = { _ in }) -> String? {
             var run = Self.run()
             before(&run)
-            run.show(30, "A", [("n1", "one", "none")])
+            run.show(30, "A", [("n1", "one", .plain)])
             return Self.violation(run, .noBlocking)
         }
         let reason =
             "n2 vanishes from A at 30.0 s, although its user has not deleted it and no response has been received"
         #expect(violation() == reason)
-        #expect(violation { $0.add(30, .action(actor: "A", "deletes n1")) } == reason)
-        #expect(violation { $0.add(30, .action(actor: "A", "deletes n2")) } == nil)
+        #expect(violation { $0.add(30, .action(actor: "A", .delete(row: "n1"))) } == reason)
+        #expect(violation { $0.add(30, .action(actor: "A", .delete(row: "n2"))) } == nil)
         #expect(violation { $0.exchange(30, "GET", row: nil, key: nil) } == nil)
         #expect(violation { $0.exchange(30, "GET", row: nil, key: nil, responded: nil, received: nil) } == reason)
         #expect(violation { $0.exchange(20, "GET", row: nil, key: nil) } == reason, "the response is ten seconds old")
@@ -49,7 +49,7 @@ import Testing
         func violation(_ shown: String, kept: [String]) -> String? {
             var run = Self.run()
             run.edit(1, "n1", "two", rest: ("n2", "one"))
-            run.show(2, "A", [("n1", shown, "conflict")], kept: kept)
+            run.show(2, "A", [("n1", shown, .conflict)], kept: kept)
             run.server(9, [("n1", 2, "three"), ("n2", 1, "one")])
             return Self.violation(run, .noLostWrite)
         }
@@ -68,7 +68,7 @@ import Testing
         ) -> String? {
             var run = Self.run()
             run.scenario.contract = contract
-            run.add(1, .action(actor: "W", "edits n1"))
+            run.add(1, .action(actor: "W", .edit(row: "n1")))
             run.exchange(1, of: "W", responded: first, revision: 2)
             run.exchange(2, of: "W", key: key, body: body, responded: status, revision: 2)
             return Self.violation(run, .noDuplicateEffect)
@@ -92,13 +92,13 @@ import Testing
         func violation(sentAt sent: Int64, closedAt closed: Int64, contract: String = "orig") -> String? {
             var run = Self.run()
             run.scenario.contract = contract
-            run.add(1, .action(actor: "A", "creates n1"))
+            run.add(1, .action(actor: "A", .create(row: "n1")))
             run.add(1, .connectionAttempt(7, device: "A"))
             let late = History.Event.request(
                 950, actor: "A", method: "POST", row: "n1", key: "k", bodyDigest: 1, connection: 7)
             if sent < 2 { run.add(sent, late) }
             run.exchange(2, "POST", responded: 201, received: 201, revision: 1)
-            run.add(3, .action(actor: "A", "deletes n1"))
+            run.add(3, .action(actor: "A", .delete(row: "n1")))
             run.exchange(3, "DELETE", key: "d", responded: 204, received: 204)
             if closed < 9 { run.add(closed, .connectionEnded(7, device: "A")) }
             if sent > 2 { run.add(sent, late) }
@@ -119,20 +119,20 @@ import Testing
     // MARK: I3
 
     @Test func aNoteInConflictIsNotSent() {
-        func violation(_ action: String?, icon: String = "conflict") -> String? {
+        func violation(_ action: Scenario.Action?, icon: History.Icon = .conflict) -> String? {
             var run = Self.run()
-            run.show(1, "A", [("n1", "two", icon), ("n2", "one", "none")])
+            run.show(1, "A", [("n1", "two", icon), ("n2", "one", .plain)])
             if let action { run.add(2, .action(actor: "A", action)) }
             run.write(3, "PUT", "n1", "two", base: "1-a")
             return Self.violation(run, .noSilentOverwrite)
         }
         #expect(
-            violation("edits n1")
+            violation(.edit(row: "n1"))
                 == "A sends PUT n1 at 3.0 s, and its user has not decided about the conflict that it shows")
         #expect(violation(nil) != nil)
-        #expect(violation("resolves n1 with mine") == nil)
-        #expect(violation("resolves n2 with mine") != nil)
-        #expect(violation(nil, icon: "upload") == nil)
+        #expect(violation(.choose(row: "n1", .mine)) == nil)
+        #expect(violation(.choose(row: "n2", .mine)) != nil)
+        #expect(violation(nil, icon: .upload) == nil)
     }
 
     // MARK: I5
@@ -150,8 +150,8 @@ import Testing
         #expect(violation(404) == expected && violation(400) == expected)
         #expect(violation(400, method: "POST") == nil, "the original server responds so to a repeated creation")
         for status in [401, 403, 408, 409, 412, 425, 429, 500, 503] { #expect(violation(status) == nil, "\(status)") }
-        #expect(violation(422, [.action(actor: "A", "edits n1")]) == nil)
-        #expect(violation(422, [.action(actor: "A", "edits n2")]) == expected)
+        #expect(violation(422, [.action(actor: "A", .edit(row: "n1"))]) == nil)
+        #expect(violation(422, [.action(actor: "A", .edit(row: "n2"))]) == expected)
         #expect(violation(422, [.stopped(device: "A"), .started(device: "A")]) == nil)
     }
 
@@ -166,7 +166,7 @@ import Testing
             ]
             run.link(1, "A", link ?? dead.name)
             for (number, time) in times.enumerated() {
-                if action == time { run.add(time, .action(actor: "A", "syncs")) }
+                if action == time { run.add(time, .action(actor: "A", .sync)) }
                 run.add(time, .connectionAttempt(number, device: "A"))
             }
             run.add(2_000, .phase(.heal))
@@ -206,7 +206,7 @@ import Testing
             _ first: String, _ second: String, status: Int = 200, isLate: Bool = false, fails: Bool = false
         ) -> String? {
             var run = Self.busy(["n2", "n1"], blocker: (status, isLate))
-            if fails { run.add(6, .belief(device: "A", "suspected")) }
+            if fails { run.add(6, .belief(device: "A", .suspected)) }
             run.write(7, "PUT", first, "\(first) \(first == "n2" ? 0 : 1)", base: "1-a")
             run.write(8, "PUT", second, "\(second) \(second == "n2" ? 0 : 1)", base: "1-a")
             return Self.violation(run, .order)
@@ -258,7 +258,7 @@ import Testing
     // MARK: I10
 
     @Test func noRequestBringsADeletedNoteBack() {
-        func violation(_ action: String, contract: String = "compat") -> String? {
+        func violation(_ action: Scenario.Action, contract: String = "compat") -> String? {
             var run = Self.run()
             run.scenario.contract = contract
             run.exchange(1, "DELETE", of: "W", responded: 204)
@@ -267,14 +267,16 @@ import Testing
             run.server(9, [("n1", 1, "one"), ("n2", 1, "one")])
             return Self.violation(run, .deletesStick)
         }
-        #expect(violation("sends POST /api/notes/") == "n1 was deleted at 1.0 s, and is on the server at the end")
-        #expect(violation("sends POST /api/notes/", contract: "orig") == nil)
-        #expect(violation("creates n1") == nil)
+        #expect(
+            violation(.send(.init(method: "POST", path: "/api/notes/")))
+                == "n1 was deleted at 1.0 s, and is on the server at the end")
+        #expect(violation(.send(.init(method: "POST", path: "/api/notes/")), contract: "orig") == nil)
+        #expect(violation(.create(row: "n1")) == nil)
     }
 
     /// The user of one client decides while the deletion of another, which was sent before, is on its way.
     @Test func aDeletionThatArrivesLaterHasDeletedNothing() {
-        func violation(_ action: String, at second: Int64) -> String? {
+        func violation(_ action: Scenario.Action, at second: Int64) -> String? {
             var run = Self.run()
             run.exchange(1, "DELETE", responded: nil, received: nil)
             run.exchange(2, "DELETE", of: "W", responded: 204)
@@ -285,8 +287,8 @@ import Testing
             run.server(9, [("n1", 1, "one"), ("n2", 1, "one")])
             return Self.violation(run, .deletesStick)
         }
-        #expect(violation("resolves n1 with mine", at: 3) == nil)
-        #expect(violation("edits n1", at: 3) == "n1 was deleted at 2.0 s, and is on the server at the end")
+        #expect(violation(.choose(row: "n1", .mine), at: 3) == nil)
+        #expect(violation(.edit(row: "n1"), at: 3) == "n1 was deleted at 2.0 s, and is on the server at the end")
     }
 
     /// The response to the first POST was lost, so that its client repeats it after another client has deleted the note.
@@ -310,7 +312,7 @@ import Testing
 
     @Test func anEditOfADeletedNoteDoesNotBecomeAnotherNote() {
         func violation(
-            _ text: String = "two", status: Int = 204, action: String? = nil, createsNote: Bool = false
+            _ text: String = "two", status: Int = 204, action: Scenario.Action? = nil, createsNote: Bool = false
         ) -> String? {
             var run = Self.run()
             run.edit(1, "n1", "two", rest: ("n2", "one"))
@@ -325,8 +327,8 @@ import Testing
                 == "A creates a note at 4.0 s with the text of its user's edit of n1, which was deleted on the server")
         #expect(violation("other") == nil)
         #expect(violation(status: 409) == nil, "nothing was deleted")
-        #expect(violation(action: "resolves n1 with mine") == nil, "the user was asked")
-        #expect(violation(action: "resolves n2 with mine") != nil)
+        #expect(violation(action: .choose(row: "n1", .mine)) == nil, "the user was asked")
+        #expect(violation(action: .choose(row: "n2", .mine)) != nil)
         #expect(violation(createsNote: true) == nil, "the user has created a note with this text")
     }
 
@@ -339,13 +341,13 @@ import Testing
             run.add(1, .stopped(device: "A"))
             run.add(2, .started(device: "A"))
             run.exchange(2, "POST", responded: 201, received: 201, revision: 1)
-            run.add(3, .action(actor: "A", "deletes n1"))
-            run.show(3, "A", [("n2", "one", "none")])
+            run.add(3, .action(actor: "A", .delete(row: "n1")))
+            run.show(3, "A", [("n2", "one", .plain)])
             run.add(3, .accepted(device: "A", row: "n1"))
             run.exchange(4, "DELETE", key: "d", responded: 204, received: 204)
             run.add(5, .arrived(0))
             run.add(5, .serverResponded(0, status: 201, bytes: 20, revision: 3))
-            run.show(6, "A", [("n1", "one", "none"), ("n2", "one", "none")])
+            run.show(6, "A", [("n1", "one", .plain), ("n2", "one", .plain)])
             return Self.violation(run, .deletesStick)
         }
         #expect(violation("orig") == nil)
@@ -361,7 +363,7 @@ import Testing
             for (number, status) in statuses.enumerated() {
                 run.exchange(Int64(2 + number), responded: status, received: status)
             }
-            run.show(9, "A", [("n1", "two", "error"), ("n2", "one", "none")])
+            run.show(9, "A", [("n1", "two", .error), ("n2", "one", .plain)])
             return Self.violation(run, .visibleState)
         }
         let expected = "A shows an error of n1 at 9.0 s, and the server has not rejected its change"
@@ -379,7 +381,7 @@ import Testing
             run.edit(2, "n1", "two", rest: ("n2", "one"), outbox: 1)
             if let attempt { run.add(attempt, .connectionAttempt(1, device: "A")) }
             run.exchange(seconds, responded: 200, received: 200)
-            run.show(seconds, "A", [("n1", "two", "none"), ("n2", "one", "none")])
+            run.show(seconds, "A", [("n1", "two", .plain), ("n2", "one", .plain)])
             return Self.violation(run, .liveness)
         }
         #expect(
@@ -402,9 +404,9 @@ extension HandwrittenRun {
             ? .create(row: row, title: nil, text: text) : .edit(row: row, title: nil, text: text)
         step(action)
         add(second, .step(scenario.steps.count - 1))
-        add(second, .action(actor: "A", action.description))
-        var rows: [(name: String, text: String, icon: String)] = [(row, text, "upload")]
-        if let rest { rows.append((rest.0, rest.1, "none")) }
+        add(second, .action(actor: "A", action))
+        var rows: [(name: String, text: String, icon: History.Icon)] = [(row, text, .upload)]
+        if let rest { rows.append((rest.0, rest.1, .plain)) }
         // Notes that are pending stay so.
         for name in ["n1", "n2", "n3"] where !rows.contains(where: { $0.name == name }) {
             if let old = shown[name] { rows.append(old) }
@@ -414,7 +416,7 @@ extension HandwrittenRun {
     }
 
     /// The notes of A's last view.
-    private var shown: [String: (name: String, text: String, icon: String)] {
+    private var shown: [String: (name: String, text: String, icon: History.Icon)] {
         for entry in history.entries.reversed() {
             guard case .device("A", let state) = entry.event else { continue }
             return Dictionary(state.rows.map { ($0.name, ($0.name, $0.text ?? "", $0.icon)) }) { first, _ in first }

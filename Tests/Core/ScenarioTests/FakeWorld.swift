@@ -229,7 +229,7 @@ final class FakeWorld {
         let rows = client.notes.map { note in
             History.DeviceState.Row(
                 name: note.row, title: nil, text: note.text,
-                icon: client.outbox.contains { $0.row == note.row } ? "upload" : "none", isDeleted: false, kept: [])
+                icon: client.outbox.contains { $0.row == note.row } ? .upload : .plain, isDeleted: false, kept: [])
         }
         record(.device(device, History.DeviceState(rows: rows, outbox: client.outbox.count)))
     }

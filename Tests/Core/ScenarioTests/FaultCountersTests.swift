@@ -160,7 +160,7 @@ import Testing
         return ReactiveWorkload(scenario, seed: 1)
     }
 
-    private static func state(_ icons: [String: String], outbox: Int = 0) -> History.DeviceState {
+    private static func state(_ icons: [String: History.Icon], outbox: Int = 0) -> History.DeviceState {
         History.DeviceState(
             rows: icons.sorted { $0.key < $1.key }.map {
                 .init(name: $0.key, title: nil, text: nil, icon: $0.value, isDeleted: false, kept: [])
@@ -172,8 +172,8 @@ import Testing
 
     @Test func eachNoteTriggersOneActionWhenItsStateBegins() {
         var reactions = Self.reactions(Self.conflict)
-        reactions.stateChanged("A", Self.state(["n1": "none", "n2": "conflict"]), at: .seconds(1))
-        reactions.stateChanged("A", Self.state(["n1": "conflict", "n2": "conflict"]), at: .seconds(2))
+        reactions.stateChanged("A", Self.state(["n1": .plain, "n2": .conflict]), at: .seconds(1))
+        reactions.stateChanged("A", Self.state(["n1": .conflict, "n2": .conflict]), at: .seconds(2))
         #expect(reactions.nextDeadline == .seconds(6))
         #expect(reactions.takeDue(at: .seconds(5)) == nil)
         let first = reactions.takeDue(at: .seconds(9))
@@ -182,19 +182,19 @@ import Testing
         #expect(second?.action.row == "n1" && second?.planned == .seconds(7))
         #expect(reactions.takeDue(at: .seconds(9)) == nil && !reactions.hasPlanned)
         // The state still holds: no further action before it has ended and begun again.
-        reactions.stateChanged("A", Self.state(["n1": "conflict", "n2": "none"]), at: .seconds(10))
+        reactions.stateChanged("A", Self.state(["n1": .conflict, "n2": .plain]), at: .seconds(10))
         #expect(!reactions.hasPlanned)
-        reactions.stateChanged("A", Self.state(["n1": "conflict", "n2": "conflict"]), at: .seconds(11))
+        reactions.stateChanged("A", Self.state(["n1": .conflict, "n2": .conflict]), at: .seconds(11))
         #expect(reactions.nextDeadline == .seconds(16))
     }
 
     @Test func anActionIsSkippedIfItsStateHasEnded() {
         var reactions = Self.reactions(Self.conflict)
-        reactions.stateChanged("A", Self.state(["n1": "conflict"]), at: .seconds(1))
-        reactions.stateChanged("A", Self.state(["n1": "none"]), at: .seconds(2))
+        reactions.stateChanged("A", Self.state(["n1": .conflict]), at: .seconds(1))
+        reactions.stateChanged("A", Self.state(["n1": .plain]), at: .seconds(2))
         #expect(reactions.hasPlanned)
         #expect(reactions.takeDue(at: .seconds(6)) == nil && !reactions.hasPlanned)
-        reactions.stateChanged("A", Self.state(["n1": "conflict"]), at: .seconds(7))
+        reactions.stateChanged("A", Self.state(["n1": .conflict]), at: .seconds(7))
         reactions.cancel()
         #expect(!reactions.hasPlanned)
     }

@@ -20,10 +20,10 @@ import Testing
                 location: SourceLocation(file: "s.yaml"))
         ]
         run.add(0, .phase(.script))
-        run.show(0, "A", [("n1", "one", "none")])
+        run.show(0, "A", [("n1", "one", .plain)])
         run.add(1, .step(0))
-        run.add(1, .action(actor: "A", action.description))
-        run.show(1, "A", [("n1", "two", "upload")])
+        run.add(1, .action(actor: "A", action))
+        run.show(1, "A", [("n1", "two", .upload)])
         run.add(1, .accepted(device: "A", row: "n1"))
         return run
     }
@@ -33,7 +33,7 @@ import Testing
     @Test func noWriteIsLost() {
         var run = Self.edit()
         #expect(Self.violation(run, .noLostWrite) == nil, "the server was not read")
-        run.show(5, "A", [("n1", "one", "none")])
+        run.show(5, "A", [("n1", "one", .plain)])
         func end(_ change: (inout HandwrittenRun) -> Void = { _ in }, text: String = "one") -> String? {
             var run = run
             change(&run)
@@ -47,31 +47,31 @@ import Testing
         #expect(end { $0.exchange(6, received: nil) } == nil, "it was executed")
         #expect(end { $0.exchange(6, of: "W") } == nil, "another client may have replaced it")
         #expect(end { $0.exchange(6, row: "n2", of: "W") } != nil)
-        for icon in ["upload", "conflict", "error"] {
+        for icon in [History.Icon.upload, .conflict, .error] {
             #expect(end { $0.show(6, "A", [("n1", "two", icon)]) } == nil)
         }
         // A client that was killed after the commit has not shown the change.
         var killed = HandwrittenRun()
         killed.step(.edit(row: "n1", title: nil, text: "two"))
-        killed.show(0, "A", [("n1", "one", "conflict")])
+        killed.show(0, "A", [("n1", "one", .conflict)])
         killed.add(1, .step(0))
-        killed.add(1, .action(actor: "A", "edits n1"))
+        killed.add(1, .action(actor: "A", .edit(row: "n1", text: "two")))
         killed.add(1, .accepted(device: "A", row: "n1"))
         killed.add(1, .stopped(device: "A"))
-        killed.show(5, "A", [("n1", "two", "none")])
+        killed.show(5, "A", [("n1", "two", .plain)])
         killed.server(9, [("n1", 2, "two")])
         #expect(Self.violation(killed, .noLostWrite) == nil)
         // The next change is what counts.
         #expect(
             end {
-                $0.add(6, .action(actor: "A", "deletes n1"))
+                $0.add(6, .action(actor: "A", .delete(row: "n1")))
                 $0.add(6, .device("A", .init(rows: [], outbox: 0)))
                 $0.add(6, .accepted(device: "A", row: "n1"))
             } == "A deletes n1 at 6.0 s, and the change is neither on the server nor shown as pending")
-        #expect(end { $0.add(6, .aborted("x")) } == nil)
+        #expect(end { $0.add(6, .aborted(.other("x"))) } == nil)
         var theirs = Self.edit(.choose(row: "n1", .theirs))
         theirs.server(9, [("n1", 1, "one")])
-        theirs.show(9, "A", [("n1", "one", "none")])
+        theirs.show(9, "A", [("n1", "one", .plain)])
         #expect(Self.violation(theirs, .noLostWrite) == nil)
     }
 
@@ -117,19 +117,19 @@ import Testing
     // MARK: I4
 
     @Test func devicesAndServerAgreeAtTheEnd() {
-        func violation(_ a: [(String, String, String)], _ server: [(String, Int, String)]) -> String? {
+        func violation(_ a: [(String, String, History.Icon)], _ server: [(String, Int, String)]) -> String? {
             var run = HandwrittenRun()
             run.show(1, "A", a)
             run.server(9, server)
             return Self.violation(run, .convergence)
         }
-        #expect(violation([("n1", "one", "none")], [("n1", 1, "one")]) == nil)
+        #expect(violation([("n1", "one", .plain)], [("n1", 1, "one")]) == nil)
         #expect(
-            violation([("n1", "one", "none")], [("n1", 1, "two")]) == "A shows n1 at the end, unlike the server")
-        #expect(violation([("n1", "one", "none")], []) == "A shows n1 at the end, unlike the server")
+            violation([("n1", "one", .plain)], [("n1", 1, "two")]) == "A shows n1 at the end, unlike the server")
+        #expect(violation([("n1", "one", .plain)], []) == "A shows n1 at the end, unlike the server")
         #expect(violation([], [("n1", 1, "one")]) == "A does not show n1 at the end, and the server has it")
-        #expect(violation([("n1", "one", "conflict")], [("n1", 1, "two")]) == nil)
-        #expect(violation([("n1", "one", "error")], []) == nil)
+        #expect(violation([("n1", "one", .conflict)], [("n1", 1, "two")]) == nil)
+        #expect(violation([("n1", "one", .error)], []) == nil)
     }
 
     // MARK: I5
@@ -148,7 +148,7 @@ import Testing
             ]
             run.link(0, "A", "dead")
             for number in 0..<attempts { run.add(1, .connectionAttempt(number, device: "A")) }
-            for _ in 0..<actions { run.add(2, .action(actor: "A", "syncs")) }
+            for _ in 0..<actions { run.add(2, .action(actor: "A", .sync)) }
             if let reply {
                 let headers = [Scenario.Argument(name: reply, value: "1")]
                 run.scenario.faults = [
@@ -220,7 +220,7 @@ import Testing
     @Test func aChangeFollowsItsCreation() {
         func violation(_ methods: (String, Int?)...) -> String? {
             var run = HandwrittenRun()
-            run.add(1, .action(actor: "A", "creates n1"))
+            run.add(1, .action(actor: "A", .create(row: "n1")))
             run.add(1, .accepted(device: "A", row: "n1"))
             for (index, (method, responded)) in methods.enumerated() {
                 run.exchange(Int64(2 + index), method, responded: responded, received: responded)
@@ -242,18 +242,18 @@ import Testing
 
     @Test func aPendingEditStaysVisible() {
         var run = Self.edit()
-        run.show(2, "A", [("n1", "two", "upload"), ("n2", "x", "none")])
-        run.show(3, "A", [("n1", "two", "none")])
-        run.show(4, "A", [("n1", "three", "none")])
+        run.show(2, "A", [("n1", "two", .upload), ("n2", "x", .plain)])
+        run.show(3, "A", [("n1", "two", .plain)])
+        run.show(4, "A", [("n1", "three", .plain)])
         #expect(Self.violation(run, .readYourWrites) == nil)
         var older = Self.edit()
-        older.show(2, "A", [("n1", "one", "upload")])
+        older.show(2, "A", [("n1", "one", .upload)])
         #expect(
             Self.violation(older, .readYourWrites)
                 == "A shows another text of n1 at 2.0 s than that of the pending change")
         var next = Self.edit()
-        next.add(2, .action(actor: "A", "edits n1"))
-        next.show(2, "A", [("n1", "three", "upload")])
+        next.add(2, .action(actor: "A", .edit(row: "n1")))
+        next.show(2, "A", [("n1", "three", .upload)])
         next.add(2, .accepted(device: "A", row: "n1"))
         #expect(Self.violation(next, .readYourWrites) == nil)
     }
@@ -263,9 +263,9 @@ import Testing
     @Test func aConflictHasTwoWriters() {
         func violation(_ method: String, of actor: String, at second: Int64, row: String = "n1") -> String? {
             var run = HandwrittenRun()
-            run.show(0, "A", "none")
+            run.show(0, "A", .plain)
             if second < 5 { run.exchange(second, method, row: row, of: actor) }
-            run.show(5, "A", "conflict")
+            run.show(5, "A", .conflict)
             if second > 5 { run.exchange(second, method, row: row, of: actor) }
             return Self.violation(run, .noFalseConflict)
         }
@@ -283,17 +283,17 @@ import Testing
     @Test func aDeletedNoteStaysDeleted() {
         var run = HandwrittenRun()
         run.exchange(1, "DELETE", responded: 204)
-        func end(_ action: String?) -> String? {
+        func end(_ action: Scenario.Action?) -> String? {
             var run = run
             if let action { run.add(2, .action(actor: "B", action)) }
             run.server(9, [("n1", 3, "one")])
             return Self.violation(run, .deletesStick)
         }
         #expect(end(nil) == "n1 was deleted at 1.0 s, and is on the server at the end")
-        #expect(end("edits n1") != nil)
-        #expect(end("resolves n2 with mine") != nil)
-        #expect(end("resolves n1 with mine") == nil)
-        #expect(end("creates n1") == nil)
+        #expect(end(.edit(row: "n1")) != nil)
+        #expect(end(.choose(row: "n2", .mine)) != nil)
+        #expect(end(.choose(row: "n1", .mine)) == nil)
+        #expect(end(.create(row: "n1")) == nil)
         run.history.append(.server([]), at: .seconds(9))
         #expect(Self.violation(run, .deletesStick) == nil)
     }
@@ -337,7 +337,7 @@ import Testing
 }
 
 extension HandwrittenRun {
-    mutating func show(_ second: Int64, _ device: String, _ rows: [(name: String, text: String, icon: String)]) {
+    mutating func show(_ second: Int64, _ device: String, _ rows: [(name: String, text: String, icon: History.Icon)]) {
         let rows = rows.map { row in
             History.DeviceState.Row(
                 name: row.name, title: nil, text: row.text, icon: row.icon, isDeleted: false, kept: [])

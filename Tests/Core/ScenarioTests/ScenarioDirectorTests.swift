@@ -212,7 +212,7 @@ import struct Scenario.SourceLocation
         let verdict = try FakeWorld(scenario).run()
         #expect(
             verdict.checks.map(\.outcome)
-                == [.fail("s.yaml:1:3: no such note"), .inconclusive("mark 'edited' was never set")])
+                == [.fail("s.yaml:1:3: no such note"), .inconclusive("mark 'edited' was never set", .markNotSet)])
     }
 
     @Test func aStateThatIsNeverReachedIsInconclusive() throws {
@@ -414,7 +414,7 @@ import struct Scenario.SourceLocation
                 location: Self.location(1))
         ]
         let world = try FakeWorld(scenario)
-        #expect(world.run().checks.map(\.outcome) == [.inconclusive("the fault never fired")])
+        #expect(world.run().checks.map(\.outcome) == [.inconclusive("the fault never fired", .faultNotFired)])
         #expect(Self.descriptions(world).contains { $0.hasSuffix("PUT n1, connection 0") })
     }
 

@@ -16,7 +16,7 @@ import Testing
         return StepPlan(scenario)
     }
 
-    private static func state(_ icon: String) -> History.DeviceState {
+    private static func state(_ icon: History.Icon) -> History.DeviceState {
         History.DeviceState(
             rows: [.init(name: "n1", title: nil, text: nil, icon: icon, isDeleted: false, kept: [])], outbox: 0)
     }
@@ -65,12 +65,12 @@ import Testing
 
     @Test func aStepIsDueWhenADeviceReachesAState() {
         var plan = Self.plan(Self.step(.when(device: "A", Self.conflict, within: .seconds(20))))
-        plan.stateChanged("A", Self.state("upload"), at: .seconds(1))
-        plan.stateChanged("B", Self.state("conflict"), at: .seconds(2))
+        plan.stateChanged("A", Self.state(.upload), at: .seconds(1))
+        plan.stateChanged("B", Self.state(.conflict), at: .seconds(2))
         #expect(Self.due(&plan) == [])
         // The window includes its end.
         plan.advance(to: .seconds(20))
-        plan.stateChanged("A", Self.state("conflict"), at: .seconds(20))
+        plan.stateChanged("A", Self.state(.conflict), at: .seconds(20))
         #expect(Self.due(&plan) == [0])
     }
 
@@ -109,7 +109,7 @@ import Testing
         plan.cancel()
         #expect(plan.isFinished)
         #expect(Self.missed(&plan).sorted() == [0, 1, 2, 3, 4, 5])
-        plan.stateChanged("A", Self.state("conflict"), at: .seconds(2))
+        plan.stateChanged("A", Self.state(.conflict), at: .seconds(2))
         #expect(Self.due(&plan) == [])
     }
 }

@@ -41,8 +41,8 @@ import Testing
 
     @Test func aChangeIsSavedWhenItIsAccepted() {
         var run = HandwrittenRun()
-        run.add(1, .action(actor: "A", "edits n1"))
-        run.add(1, .action(actor: "B", "edits n1"))
+        run.add(1, .action(actor: "A", .edit(row: "n1")))
+        run.add(1, .action(actor: "B", .edit(row: "n1")))
         run.add(3, .accepted(device: "A", row: "n1"))
         run.add(4, .accepted(device: "B", row: "n1"))
         #expect(Self.outcome(run, .saveToScreen, (.max, 3 * Self.second)) == .pass)
@@ -52,23 +52,23 @@ import Testing
 
     @Test func aChangeIsSyncedWhenNothingOfItIsPending() {
         var run = HandwrittenRun()
-        run.show(0, "A", "none")
+        run.show(0, "A", .plain)
         #expect(Self.outcome(run, .saveToSynced, (.p50, 1)) == .inconclusive("there is no sample"))
-        run.add(1, .action(actor: "A", "edits n1"))
+        run.add(1, .action(actor: "A", .edit(row: "n1")))
         run.add(1, .accepted(device: "A", row: "n1"))
         #expect(Self.outcome(run, .saveToSynced, (.p50, 1)) == .inconclusive("there is no sample"))
-        run.show(1, "A", "upload")
-        run.show(2, "A", "conflict")
+        run.show(1, "A", .upload)
+        run.show(2, "A", .conflict)
         #expect(
             Self.outcome(run, .saveToSynced, (.p50, Self.second))
                 == .fail("p50 is infinite: a change was never synced (1 sample)"))
-        run.show(7, "A", "none")
+        run.show(7, "A", .plain)
         #expect(Self.outcome(run, .saveToSynced, (.p50, 6 * Self.second)) == .pass)
         #expect(Self.outcome(run, .saveToSynced, (.p50, 5 * Self.second)) == .fail("p50 is 6.0 s (1 sample)"))
         // A removed note is synced too.
-        run.add(8, .action(actor: "A", "deletes n1"))
+        run.add(8, .action(actor: "A", .delete(row: "n1")))
         run.add(8, .accepted(device: "A", row: "n1"))
-        run.show(8, "A", "upload")
+        run.show(8, "A", .upload)
         run.add(9, .device("A", .init(rows: [], outbox: 0)))
         #expect(Self.outcome(run, .saveToSynced, (.p50, Self.second), (.max, 6 * Self.second)) == .pass)
     }

@@ -38,7 +38,7 @@ struct HandwrittenRun {
         add(second, .network(device: device, link: link, isOnline: true))
     }
 
-    mutating func show(_ second: Int64, _ device: String, _ icon: String, row: String = "n1", outbox: Int = 0) {
+    mutating func show(_ second: Int64, _ device: String, _ icon: History.Icon, row: String = "n1", outbox: Int = 0) {
         let row = History.DeviceState.Row(
             name: row, title: nil, text: "one", icon: icon, isDeleted: false, kept: [])
         add(second, .device(device, .init(rows: [row], outbox: outbox)))
@@ -331,15 +331,17 @@ struct HandwrittenRun {
 
     @Test func anyDeviceMayReachAState() {
         var run = HandwrittenRun()
-        run.show(1, "A", "none")
-        run.show(1, "B", "none", row: "n2")
+        run.show(1, "A", .plain)
+        run.show(1, "B", .plain, row: "n2")
         let conflict = Self.state(.icon, "conflict")
         func eventually(_ second: Int64) -> Verdict.Outcome {
             run.outcome(.eventually(device: "any", conflict, .by(.seconds(second))))
         }
-        #expect(run.outcome(.sometimes(device: "any", conflict)) == .inconclusive("the state was never reached"))
+        #expect(
+            run.outcome(.sometimes(device: "any", conflict))
+                == .inconclusive("the state was never reached", .stateNotReached))
         #expect(eventually(9) == .fail("no device reached the state in time"))
-        run.show(5, "B", "conflict", row: "n2", outbox: 1)
+        run.show(5, "B", .conflict, row: "n2", outbox: 1)
         #expect(run.outcome(.sometimes(device: "any", conflict)) == .pass)
         #expect(run.outcome(.sometimes(device: "any", Self.state(.icon, "conflict", row: "n1"))) != .pass)
         #expect(eventually(9) == .pass)
@@ -348,16 +350,16 @@ struct HandwrittenRun {
 
     @Test func everyDeviceIsAlwaysInAState() {
         var run = HandwrittenRun()
-        run.show(1, "A", "none")
-        run.show(1, "B", "none", row: "n2")
+        run.show(1, "A", .plain)
+        run.show(1, "B", .plain, row: "n2")
         let noConflict = Expectation.Kind.always(device: "any", Self.state(.icon, "conflict", not: true))
         #expect(run.outcome(noConflict) == .pass)
         #expect(run.outcome(.always(device: "any", Self.state(.icon, "none", row: "n1"))) == .pass)
         #expect(
             run.outcome(.always(device: "any", Self.state(.icon, "none", row: "n3")))
-                == .inconclusive("n3 was never present"))
-        run.show(5, "B", "conflict", row: "n2")
-        run.show(7, "A", "conflict")
+                == .inconclusive("n3 was never present", .noteNotPresent))
+        run.show(5, "B", .conflict, row: "n2")
+        run.show(7, "A", .conflict)
         #expect(run.outcome(noConflict) == .fail("at 5.0 s B icon is 'conflict'"))
     }
 
@@ -369,13 +371,13 @@ struct HandwrittenRun {
                 mark: "m", location: SourceLocation(file: "s.yaml"))
         ]
         var plan = StepPlan(scenario)
-        func state(_ icon: String) -> History.DeviceState {
+        func state(_ icon: History.Icon) -> History.DeviceState {
             .init(
                 rows: [.init(name: "n", title: nil, text: nil, icon: icon, isDeleted: false, kept: [])], outbox: 0)
         }
-        plan.stateChanged("A", state("none"), at: .seconds(1))
+        plan.stateChanged("A", state(.plain), at: .seconds(1))
         #expect(!plan.isDue)
-        plan.stateChanged("B", state("conflict"), at: .seconds(2))
+        plan.stateChanged("B", state(.conflict), at: .seconds(2))
         #expect(plan.takeDue() == StepPlan.Due(step: 0, planned: .seconds(2)))
     }
 }

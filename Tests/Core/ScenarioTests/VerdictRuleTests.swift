@@ -11,7 +11,7 @@ import struct Scenario.Expectation
 @Suite struct VerdictRuleTests {
     private typealias Helper = ScenarioDirectorTests
 
-    private static func row(_ icon: String) -> History.DeviceState.Row {
+    private static func row(_ icon: History.Icon) -> History.DeviceState.Row {
         .init(name: "n1", title: nil, text: "one", icon: icon, isDeleted: false, kept: ["one"])
     }
 
@@ -22,7 +22,9 @@ import struct Scenario.Expectation
         return history
     }
 
-    private static func shown(_ icon: String) -> History.Event { .device("A", .init(rows: [row(icon)], outbox: 0)) }
+    private static func shown(_ icon: History.Icon) -> History.Event {
+        .device("A", .init(rows: [row(icon)], outbox: 0))
+    }
 
     private static let absent = History.Event.device("A", .init(rows: [], outbox: 0))
 
@@ -68,7 +70,7 @@ import struct Scenario.Expectation
         ]
         let verdict = Verdict(scenario, History())
         #expect(verdict.result.exitStatus == 3)
-        #expect(verdict.checks.first?.outcome == .inconclusive("mark 'shown' was never set"))
+        #expect(verdict.checks.first?.outcome == .inconclusive("mark 'shown' was never set", .markNotSet))
         #expect(verdict.checks.first?.location.line == 7)
         let set = Self.history([(1000, .mark("shown"))])
         #expect(Verdict(scenario, set).result == .pass)
@@ -81,8 +83,8 @@ import struct Scenario.Expectation
         scenario.steps = [Helper.at(5, "A", .sync, mark: "m")]
         // All events of one instant, as in virtual time.
         let history = Self.history([
-            (1000, Self.shown("none")), (5000, Self.shown("upload")), (5000, .step(0)), (5000, Self.shown("conflict")),
-            (5000, .mark("m")), (5000, Self.shown("error")), (9000, Self.shown("none")),
+            (1000, Self.shown(.plain)), (5000, Self.shown(.upload)), (5000, .step(0)), (5000, Self.shown(.conflict)),
+            (5000, .mark("m")), (5000, Self.shown(.error)), (9000, Self.shown(.plain)),
         ])
         func always(_ icon: String, since: TimeReference? = nil, until: TimeReference? = nil) -> Verdict.Outcome? {
             Self.outcome(
@@ -118,8 +120,8 @@ import struct Scenario.Expectation
         // In real time, a step follows the state that it waits for after some microseconds.
         func history(delay: Int64) -> History {
             Self.history([
-                (1000, Self.shown("none")), (5000, Self.absent), (5000 + delay, .mark("gone")),
-                (5000 + delay, .step(1)), (5000 + delay, .mark("synced")), (9000, Self.shown("none")),
+                (1000, Self.shown(.plain)), (5000, Self.absent), (5000 + delay, .mark("gone")),
+                (5000 + delay, .step(1)), (5000 + delay, .mark("synced")), (9000, Self.shown(.plain)),
             ])
         }
         func always(_ icon: String, until mark: String, _ history: History) -> Verdict.Outcome? {
@@ -166,8 +168,8 @@ import struct Scenario.Expectation
 
     @Test func windowsWithAnEndAreOverWhenTheLinksAreRestored() {
         let history = Self.history([
-            (1000, Self.shown("upload")), (2000, Self.request(0)), (5000, .phase(.heal)), (5000, Self.request(1)),
-            (6000, Self.shown("none")),
+            (1000, Self.shown(.upload)), (2000, Self.request(0)), (5000, .phase(.heal)), (5000, Self.request(1)),
+            (6000, Self.shown(.plain)),
         ])
         #expect(
             Self.outcome(history, .eventually(device: "A", Self.condition(.icon, "none"), .by(.seconds(9))))
@@ -194,7 +196,7 @@ import struct Scenario.Expectation
     // MARK: Presence
 
     @Test func aNoteThatVanishesFails() {
-        let history = Self.history([(1000, Self.shown("none")), (2000, Self.absent)])
+        let history = Self.history([(1000, Self.shown(.plain)), (2000, Self.absent)])
         let isNone = Expectation.Kind.always(device: "A", Self.condition(.icon, "none"))
         #expect(Self.outcome(history, isNone) == .fail("at 2.0 s n1 is absent"))
         let keeps = Expectation.Kind.always(
@@ -204,12 +206,12 @@ import struct Scenario.Expectation
             device: "A", Self.condition(.icon, "none", until: .time(.seconds(2))))
         #expect(Self.outcome(history, until) == .pass)
         // A note that appears later is not yet absent.
-        let created = Self.history([(1000, Self.absent), (2000, Self.shown("none"))])
+        let created = Self.history([(1000, Self.absent), (2000, Self.shown(.plain))])
         #expect(Self.outcome(created, isNone) == .pass)
     }
 
     @Test func presenceIsAStateOfItsOwn() {
-        let history = Self.history([(1000, Self.absent), (2000, Self.shown("none")), (3000, Self.absent)])
+        let history = Self.history([(1000, Self.absent), (2000, Self.shown(.plain)), (3000, Self.absent)])
         func always(_ value: String, _ since: Int64, _ until: Int64) -> Verdict.Outcome? {
             Self.outcome(
                 history,
@@ -281,7 +283,7 @@ import struct Scenario.Expectation
 
     @Test func latenessMovesTheEndOfAWindowNoFurtherThanItsLength() {
         func outcome(reached: Int64, _ late: [(Int64, History.Event)]) -> Verdict.Outcome? {
-            let events = [(1000, Self.shown("upload"))] + late + [(reached, Self.shown("none"))]
+            let events = [(1000, Self.shown(.upload))] + late + [(reached, Self.shown(.plain))]
             return Self.outcome(Self.history(events.sorted { $0.0 < $1.0 }), Self.eventually(10))
         }
         let short = (Int64(3000), History.Event.hostPause(.milliseconds(600)))
@@ -291,14 +293,14 @@ import struct Scenario.Expectation
         #expect(outcome(reached: 10_700, [short]) == .fail("at 10.0 s icon is 'upload'"))
         #expect(
             outcome(reached: 11_000, [long])
-                == .inconclusive("at 10.0 s icon is 'upload'; but the run was late by 1.1 s"))
+                == .inconclusive("at 10.0 s icon is 'upload'; but the run was late by 1.1 s", .lateness))
         #expect(outcome(reached: 130_000, [long]) == .fail("at 10.0 s icon is 'upload'"), "120 s are not 1.1 s")
         // Pauses add up; a pause that two monitors report is one pause.
         let later = (Int64(8000), History.Event.hostPause(.milliseconds(600)))
         #expect(
             outcome(reached: 11_100, [short, later])
                 == .inconclusive(
-                    "at 10.0 s icon is 'upload'; but the run was late by 1.2 s"))
+                    "at 10.0 s icon is 'upload'; but the run was late by 1.2 s", .lateness))
         #expect(outcome(reached: 11_100, [later, later]) == .fail("at 10.0 s icon is 'upload'"))
         // A pause after the window cannot have delayed anything in it.
         #expect(
@@ -312,8 +314,8 @@ import struct Scenario.Expectation
             // A step at 6 s, performed late, has its effect at once.
             Self.outcome(
                 Self.history([
-                    (1000, Self.shown("none")), (6000 + late, .late(.milliseconds(late))),
-                    (6000 + late, Self.shown("upload")),
+                    (1000, Self.shown(.plain)), (6000 + late, .late(.milliseconds(late))),
+                    (6000 + late, Self.shown(.upload)),
                 ]), .always(device: "A", Self.condition(.icon, "upload", since: since)))
         }
         let since = TimeReference.time(.milliseconds(6500))
@@ -321,7 +323,7 @@ import struct Scenario.Expectation
         #expect(outcome(800, since: since) == .pass)
         #expect(
             outcome(1200, since: since)
-                == .inconclusive("at 6.5 s icon is 'none'; but the run was late by 1.2 s"))
+                == .inconclusive("at 6.5 s icon is 'none'; but the run was late by 1.2 s", .lateness))
         #expect(outcome(1200, since: nil) == .fail("at 1.0 s icon is 'none'"), "it failed before anything was late")
     }
 
@@ -342,8 +344,8 @@ import struct Scenario.Expectation
     @Test func anAbortedRunIsExcusedByPausesOfAConsiderablePartOfItsLimitOnly() {
         func result(paused: Int64) -> Verdict.Result {
             let history = Self.history([
-                (1000, Self.shown("upload")), (20_000, .hostPause(.milliseconds(paused))),
-                (60_000, .aborted("exceeded the 60 s limit")),
+                (1000, Self.shown(.upload)), (20_000, .hostPause(.milliseconds(paused))),
+                (60_000, .aborted(.other("exceeded the 60 s limit"))),
             ])
             var scenario = Helper.scenario(limit: .seconds(60))
             scenario.expectations = []
@@ -355,7 +357,7 @@ import struct Scenario.Expectation
         #expect(result(paused: 1700) == .fail)
         #expect(result(paused: 6000) == .inconclusive)
         // The final state of a run that ended does not depend on its lateness.
-        let history = Self.history([(1000, Self.shown("upload")), (20_000, .hostPause(.seconds(9)))])
+        let history = Self.history([(1000, Self.shown(.upload)), (20_000, .hostPause(.seconds(9)))])
         #expect(
             Self.outcome(history, .finally(device: "A", Self.condition(.icon, "none")))
                 == .fail("at the end icon is 'upload'"))

@@ -19,8 +19,9 @@ import struct Scenario.Expectation
 
         init() { scenario.devices = [.init(name: "A", user: "ada", startsSynced: true, network: [])] }
 
-        mutating func show(_ second: Int64, _ icon: String, text: String = "two", kept: [String] = [], outbox: Int = 0)
-        {
+        mutating func show(
+            _ second: Int64, _ icon: History.Icon, text: String = "two", kept: [String] = [], outbox: Int = 0
+        ) {
             let row = History.DeviceState.Row(
                 name: "n1", title: "Milk", text: text, icon: icon, isDeleted: false, kept: kept)
             history.append(.device("A", .init(rows: [row], outbox: outbox)), at: .seconds(second))
@@ -75,9 +76,9 @@ import struct Scenario.Expectation
 
     @Test func alwaysChecksEveryState() {
         var run = Run()
-        run.show(1, "none")
-        run.show(5, "upload", text: "three")
-        run.show(9, "none", text: "three")
+        run.show(1, .plain)
+        run.show(5, .upload, text: "three")
+        run.show(9, .plain, text: "three")
         let isThree = Self.condition(.text, "three")
         #expect(run.outcome(.always(device: "A", isThree)) == .fail("at 1.0 s text is 'two'"))
         // The state that a window begins with counts, that at its end does not.
@@ -96,34 +97,34 @@ import struct Scenario.Expectation
 
     @Test func aMissingNoteOrMarkIsInconclusive() {
         var run = Run()
-        run.show(1, "none")
+        run.show(1, .plain)
         #expect(
             run.outcome(.always(device: "A", Self.condition(.icon, "none", row: "n2")))
-                == .inconclusive("n2 was never present"))
+                == .inconclusive("n2 was never present", .noteNotPresent))
         #expect(
             run.outcome(.always(device: "A", Self.condition(.icon, "none", since: .mark("shown"))))
-                == .inconclusive("a mark was never set"))
+                == .inconclusive("a mark was never set", .markNotSet))
     }
 
     @Test func sometimesIsReachedOrInconclusive() {
         var run = Run()
-        run.show(1, "none")
+        run.show(1, .plain)
         let conflict = Expectation.Kind.sometimes(device: "A", Self.condition(.icon, "conflict"))
-        #expect(run.outcome(conflict) == .inconclusive("the state was never reached"))
-        run.show(2, "conflict")
+        #expect(run.outcome(conflict) == .inconclusive("the state was never reached", .stateNotReached))
+        run.show(2, .conflict)
         #expect(run.outcome(conflict) == .pass)
     }
 
     @Test func eventuallyEndsWithItsWindow() {
         var run = Run()
-        run.show(1, "upload")
-        run.show(30, "none")
+        run.show(1, .upload)
+        run.show(30, .plain)
         let isNone = Self.condition(.icon, "none")
         #expect(run.outcome(.eventually(device: "A", isNone, .by(.seconds(30)))) == .pass)
         #expect(run.outcome(.eventually(device: "A", isNone, .by(.seconds(29)))) == .fail("at 29.0 s icon is 'upload'"))
         #expect(
             run.outcome(.eventually(device: "A", isNone, .after("shown", within: .seconds(5))))
-                == .inconclusive("mark 'shown' was never set"))
+                == .inconclusive("mark 'shown' was never set", .markNotSet))
         run.history.append(.mark("shown"), at: .seconds(31))
         // A state that began before the mark and still holds counts.
         #expect(run.outcome(.eventually(device: "A", isNone, .after("shown", within: .seconds(5)))) == .pass)
@@ -138,11 +139,11 @@ import struct Scenario.Expectation
         #expect(
             run.outcome(.finally(device: "A", Self.condition(.outbox, "0", row: nil)))
                 == .fail("A has no recorded state"))
-        run.show(1, "none", outbox: 1)
+        run.show(1, .plain, outbox: 1)
         #expect(
             run.outcome(.finally(device: "A", Self.condition(.outbox, "0", row: nil)))
                 == .fail("at the end outbox is '1'"))
-        run.show(2, "none", kept: ["a", "b"])
+        run.show(2, .plain, kept: ["a", "b"])
         #expect(run.outcome(.finally(device: "A", Self.condition(.outbox, "0", row: nil))) == .pass)
         #expect(run.outcome(.finally(device: "A", Self.condition(.keeps, "b"))) == .pass)
         #expect(
@@ -169,8 +170,8 @@ import struct Scenario.Expectation
 
     @Test func serverExpectationsCheckTheFinalNotes() {
         var run = Run()
-        run.show(1, "none")
-        #expect(run.outcome(.serverCount(1)) == .inconclusive("the server's notes were not read"))
+        run.show(1, .plain)
+        #expect(run.outcome(.serverCount(1)) == .inconclusive("the server's notes were not read", .serverNotRead))
         run.history.append(
             .server([.init(user: "ada", name: "n1", revision: 2, title: "Milk", text: "two")]), at: .seconds(2))
         #expect(run.outcome(.serverCount(1)) == .pass)
@@ -181,7 +182,7 @@ import struct Scenario.Expectation
         #expect(
             run.outcome(.serverRow(row: "n2", revision: nil, title: nil, text: nil)) == .fail("the server has no n2"))
         #expect(run.outcome(.agree(["A", "server"])) == .pass)
-        run.show(3, "none", text: "three")
+        run.show(3, .plain, text: "three")
         #expect(run.outcome(.agree(["A", "server"])) == .fail("A and server differ in n1"))
     }
 
@@ -205,7 +206,7 @@ import struct Scenario.Expectation
                 == .pass)
         #expect(
             run.outcome(Self.traffic(between: (.mark("x"), .time(.seconds(3))), count: .range(0...0)))
-                == .inconclusive("a mark was never set"))
+                == .inconclusive("a mark was never set", .markNotSet))
     }
 
     @Test func responsesAreThoseThatTheClientReceived() {
@@ -242,7 +243,9 @@ import struct Scenario.Expectation
     @Test func sameComparesBodiesAndKeys() {
         var run = Run()
         run.exchange(1)
-        #expect(run.outcome(Self.traffic(same: [.body])) == .inconclusive("fewer than 2 matching requests"))
+        #expect(
+            run.outcome(Self.traffic(same: [.body])) == .inconclusive("fewer than 2 matching requests", .tooFewRequests)
+        )
         run.exchange(2)
         #expect(run.outcome(Self.traffic(same: [.body, .key])) == .pass)
         run.exchange(3, key: "other")
@@ -291,14 +294,14 @@ import struct Scenario.Expectation
         #expect(run.outcome(within()) == .fail("10 attempts of A in the outage at 3.0 s, 9 allowed"))
         run.history = History()
         run.history.append(.network(device: "A", link: "clear", isOnline: true), at: .zero)
-        #expect(run.outcome(within()) == .inconclusive("there was no outage"))
+        #expect(run.outcome(within()) == .inconclusive("there was no outage", .noOutage))
     }
 
     // MARK: The result
 
     @Test func theResultIsTheWorstOutcome() {
         var run = Run()
-        run.show(1, "none")
+        run.show(1, .plain)
         let good = Expectation(.finally(device: "A", Self.condition(.icon, "none")), location: Self.location)
         let open = Expectation(.sometimes(device: "A", Self.condition(.icon, "upload")), location: Self.location)
         let bad = Expectation(.finally(device: "A", Self.condition(.icon, "upload")), location: Self.location)
@@ -319,7 +322,7 @@ import struct Scenario.Expectation
 
     @Test func aFaultThatNeverFiredIsInconclusive() {
         var run = Run()
-        run.show(1, "none")
+        run.show(1, .plain)
         run.scenario.expectations = [
             Expectation(.finally(device: "A", Self.condition(.icon, "none")), location: Self.location)
         ]
@@ -339,8 +342,8 @@ import struct Scenario.Expectation
 
     @Test func anAbortedRunFails() {
         var run = Run()
-        run.show(1, "none")
-        run.history.append(.aborted("exceeded the 120 s limit"), at: .seconds(120))
+        run.show(1, .plain)
+        run.history.append(.aborted(.other("exceeded the 120 s limit")), at: .seconds(120))
         #expect(Verdict(run.scenario, run.history).result.exitStatus == 1)
     }
 }

@@ -27,7 +27,7 @@ import struct Scenario.Expectation
                         trigger: .at(.zero),
                         action: (actor: "A", action: .create(row: "n\(number)", title: nil, text: "one")), mark: nil,
                         location: SourceLocation(file: "s.yaml")))
-                run.add(0, .action(actor: "A", "creates n\(number)"))
+                run.add(0, .action(actor: "A", .create(row: "n\(number)")))
             }
         }
 

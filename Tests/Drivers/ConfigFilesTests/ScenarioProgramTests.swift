@@ -110,7 +110,7 @@ import Testing
         let scenario = try ScenarioFile(parsing: text, file: "x.yaml").scenario
         func verdict(_ opacity: String?, _ screen: History.ScreenState) -> Verdict {
             let row = History.DeviceState.Row(
-                name: "n1", title: nil, text: "a", icon: "none", isDeleted: false, kept: ["a"], opacity: opacity)
+                name: "n1", title: nil, text: "a", icon: .plain, isDeleted: false, kept: ["a"], opacity: opacity)
             var history = History()
             history.append(.device("A", .init(rows: [row], outbox: 0, screen: screen)), at: .zero)
             return Verdict(scenario, history)

@@ -53,8 +53,8 @@ import Testing
             #"{"view":{"outbox":1,"rows":[{"id":"a","title":"T","text":"x","icon":"upload","kept":["x","y"]},{"note":"n2"}]}}"#
         machine.received(Array((line + "\n").utf8), at: Self.time(5))
         let rows: [AdapterView.Row] = [
-            .init(id: "a", note: nil, title: "T", text: "x", icon: "upload", isDeleted: false, kept: ["x", "y"]),
-            .init(id: nil, note: "n2", title: nil, text: nil, icon: "none", isDeleted: false, kept: []),
+            .init(id: "a", note: nil, title: "T", text: "x", icon: .upload, isDeleted: false, kept: ["x", "y"]),
+            .init(id: nil, note: "n2", title: nil, text: nil, icon: .plain, isDeleted: false, kept: []),
         ]
         #expect(Self.actions(&machine) == [.view(AdapterView(rows: rows, outbox: 1))])
     }
@@ -66,10 +66,10 @@ import Testing
             #"{"view":{"outbox":0,"screen":"n1","controls":["save","back"],"dialog":null,"rows":[{"id":"a","opacity":1.0,"strike":true},{"id":"b","opacity":0.4}]}}"#
         machine.received(Array((line + "\n").utf8), at: Self.time(5))
         let first = AdapterView.Row(
-            id: "a", note: nil, title: nil, text: nil, icon: "none", isDeleted: false, kept: [], opacity: "1",
+            id: "a", note: nil, title: nil, text: nil, icon: .plain, isDeleted: false, kept: [], opacity: "1",
             isStruck: true)
         let second = AdapterView.Row(
-            id: "b", note: nil, title: nil, text: nil, icon: "none", isDeleted: false, kept: [], opacity: "0.4")
+            id: "b", note: nil, title: nil, text: nil, icon: .plain, isDeleted: false, kept: [], opacity: "0.4")
         let screen = History.ScreenState(name: "n1", controls: ["back", "save"], dialog: "none")
         #expect(Self.actions(&machine) == [.view(AdapterView(rows: [first, second], outbox: 0, screen: screen))])
         #expect(screen.toast == nil)

@@ -41,7 +41,7 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
             switch check.outcome {
             case .pass: nil
             case .fail(let reason): "\(check.description): FAIL \(reason)"
-            case .inconclusive(let reason): "\(check.description): ? \(reason)"
+            case .inconclusive(let reason, _): "\(check.description): ? \(reason)"
             }
         }.joined(separator: "\n")
     }

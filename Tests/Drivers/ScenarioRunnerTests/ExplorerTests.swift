@@ -43,7 +43,7 @@ import Worlds
             live: { _, _ in throw SetupError("no exploration runs in real time") })
     }
 
-    private static let aborted = Fixture.history([.aborted("too late")])
+    private static let aborted = Fixture.history([.aborted(.other("too late"))])
 
     @Test func allSeedsOfTheRangeAreRun() async throws {
         let seeds = Mutex<[UInt64]>([])

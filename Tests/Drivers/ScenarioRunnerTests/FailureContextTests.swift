@@ -65,7 +65,7 @@ import Worlds
     }
 
     @Test func anAbortFailsAtItsTime() throws {
-        let history = Fixture.history([.mark("a"), .aborted("over"), .mark("b")])
+        let history = Fixture.history([.mark("a"), .aborted(.other("over")), .mark("b")])
         let scenario = Scenario(name: "s")
         let check = try #require(Verdict(scenario, history).checks.first)
         #expect(FailureContext(check, scenario, history).time == .milliseconds(1))
@@ -75,7 +75,7 @@ import Worlds
         var scenario = try Fixture.run(Fixture.passing).scenario
         scenario.expectations = [Expectation(.agree(["A", "server"]), location: SourceLocation(file: "f"))]
         let rows = ["n1", "n2"].map {
-            History.DeviceState.Row(name: $0, title: nil, text: "x", icon: "none", isDeleted: false, kept: [])
+            History.DeviceState.Row(name: $0, title: nil, text: "x", icon: .plain, isDeleted: false, kept: [])
         }
         let history = Fixture.history([
             .device("A", .init(rows: rows, outbox: 0)),

@@ -128,7 +128,7 @@ import Testing
     }
 
     @Test func lateRunsAreRepeatedElsewhere() {
-        let advice = Advice.text(check: "always: A", reason: "x; but the run was late by 1.2 s", .live)
+        let advice = Advice.text(.expectation(0), .lateness)
         #expect(advice.contains("--jobs 1") && advice.contains("without --live"))
     }
 

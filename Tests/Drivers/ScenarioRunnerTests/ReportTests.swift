@@ -59,7 +59,7 @@ import Wire
             + "expect: { traffic: [{ request: GET any, count: 0 }], finally: { A: { row: n1, strike: false } } }"
         let run = try Fixture.run(text, world: .live)
         let row = History.DeviceState.Row(
-            name: "n1", title: nil, text: "<a>", icon: "none", isDeleted: false, kept: [])
+            name: "n1", title: nil, text: "<a>", icon: .plain, isDeleted: false, kept: [])
         let history = Fixture.history([.step(0), .device("A", .init(rows: [row], outbox: 0)), .mark("edited")])
         let result = Fixture.result(history, scenario: run.scenario)
         let summary = RunSummary(

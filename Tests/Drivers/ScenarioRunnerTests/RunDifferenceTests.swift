@@ -10,7 +10,7 @@ import Testing
     ]
 
     private static func row(_ text: String) -> History.DeviceState.Row {
-        .init(name: "n1", title: nil, text: text, icon: "none", isDeleted: false, kept: [])
+        .init(name: "n1", title: nil, text: text, icon: .plain, isDeleted: false, kept: [])
     }
 
     private static func difference(_ left: History, _ right: History) -> RunDifference? {

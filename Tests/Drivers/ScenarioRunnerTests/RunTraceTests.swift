@@ -35,14 +35,21 @@ import Testing
             (.fault(index: 0, exchange: 7, point: .received), "fault fault=0 exchange=7 point=received"),
             (.commit(device: "A", digest: 1), "commit actor=A digest=0000000000000001"),
             (.accepted(device: "A", row: "n1"), "accepted actor=A note=n1"),
-            (.belief(device: "A", "offline"), "belief actor=A connectivity=offline"),
+            (
+                .belief(device: "A", .unreachable(failures: 3)),
+                #"belief actor=A connectivity="unreachable(failures: 3)""#
+            ),
             (.started(device: "A"), "started actor=A"), (.stopped(device: "A"), "stopped actor=A"),
             (.step(2), "step step=2"), (.mark("shown"), "mark mark=shown"),
-            (.missed(step: 2, "too late"), "missed step=2 reason=\"too late\""),
-            (.stepFailed(2, "dead"), "step-failed step=2 reason=dead"),
+            (.missed(step: 2, .other("too late")), "missed step=2 reason=\"too late\""),
+            (
+                .stepFailed(2, .notRunning("A"), at: SourceLocation(file: "s.yaml", line: 3, column: 5)),
+                #"step-failed step=2 reason="s.yaml:3:5: A is not running""#
+            ),
             (.late(.milliseconds(12)), "late seconds=0.012000000"),
             (.hostPause(.seconds(2)), "host-pause seconds=2.000000000"),
-            (.action(actor: "A", "is killed"), "action actor=A action=\"is killed\""),
+            (.action(actor: "A", .kill), "action actor=A action=\"is killed\""),
+            (.notice(actor: "A", .usesInterface(.cell)), "action actor=A action=\"uses cell\""),
             (
                 .contents(
                     7,
@@ -66,13 +73,13 @@ import Testing
                 "result exchange=7 target=0000000000000001 replayed=yes record=0000000000000002"
             ),
             (.bytesChanged(device: "A", .down, offset: 9), "changed actor=A direction=down offset=9"),
-            (.aborted("over \"limit\""), "aborted reason=\"over \\\"limit\\\"\""),
+            (.aborted(.other("over \"limit\"")), "aborted reason=\"over \\\"limit\\\"\""),
             (
                 .device(
                     "A",
                     .init(
                         rows: [
-                            .init(name: "n1", title: nil, text: "", icon: "upload", isDeleted: true, kept: ["", ""])
+                            .init(name: "n1", title: nil, text: "", icon: .upload, isDeleted: true, kept: ["", ""])
                         ],
                         outbox: 1)),
                 "view actor=A outbox=1 note=n1:upload/deleted:-:84222325:84222325/84222325"

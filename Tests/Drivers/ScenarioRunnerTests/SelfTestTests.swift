@@ -93,7 +93,7 @@ import Worlds
     private static func verdict(_ scenario: Scenario, diverges: Bool, count: Int = 1) -> Verdict {
         func row(_ text: String) -> History.DeviceState {
             let row = History.DeviceState.Row(
-                name: "n1", title: "Milk", text: text, icon: "none", isDeleted: false, kept: [text])
+                name: "n1", title: "Milk", text: text, icon: .plain, isDeleted: false, kept: [text])
             return History.DeviceState(rows: Array(repeating: row, count: count), outbox: 0)
         }
         let rows = (0..<count).map { _ in

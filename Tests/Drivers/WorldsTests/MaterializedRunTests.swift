@@ -20,7 +20,7 @@ import Testing
             // The limit on attempts depends on the number of steps.
             case .aborted: return nil
             // Of a reaction that was not possible nothing is left.
-            case .action(_, let text) where text.hasPrefix(ScenarioDirector.impossibleReaction): return nil
+            case .notice(_, .reactionImpossible), .notice(_, .skipped): return nil
             default: return "\(entry.time.count) \(entry.event)"
             }
         }

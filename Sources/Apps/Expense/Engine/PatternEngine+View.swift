@@ -14,7 +14,7 @@ extension PatternEngine {
         }
         return AppView(
             rows: rows, outbox: writes.count, screen: visibleScreen(hasErrors: items.contains { $0.error != nil }),
-            connectivity: reachability.text)
+            connectivity: reachability.belief)
     }
 
     private struct Item {

@@ -7,7 +7,7 @@ extension FieldEngine {
     public var view: AppView {
         AppView(
             rows: rows, outbox: outbox, screen: visibleScreen,
-            connectivity: !interface.isUp ? "interfaceDown" : isUnreachable ? "unreachable" : "online")
+            connectivity: !interface.isUp ? .interfaceDown : isUnreachable ? .unreachable : .online)
     }
 
     /// The number of records and photos that the server does not have.

@@ -8,7 +8,7 @@ extension ReaderEngine {
                 AppView.Row(
                     key: entry.key, fields: ["title": entry.title, "text": isLiked(entry.key) ? "liked" : "not liked"])
             }, outbox: operations.count + outgoing.count { $0.state != .failed }, screen: visibleScreen,
-            connectivity: interface.isUp ? "online" : "interfaceDown")
+            connectivity: interface.isUp ? .online : .interfaceDown)
     }
 
     /// The articles of the cached list.

@@ -76,11 +76,11 @@ public struct AppView: Hashable, Sendable {
     public let outbox: Int
     /// The visible screen.
     public let screen: Screen
-    /// The belief about connectivity: `online`, `unreachable` or `interfaceDown`.
-    public let connectivity: String
+    /// The belief about connectivity.
+    public let connectivity: Reachability.Belief
 
     /// Creates a view.
-    public init(rows: [Row], outbox: Int, screen: Screen, connectivity: String) {
+    public init(rows: [Row], outbox: Int, screen: Screen, connectivity: Reachability.Belief) {
         self.rows = rows
         self.outbox = outbox
         self.screen = screen

@@ -31,8 +31,18 @@ public struct Reachability: Sendable {
     /// Whether only probes may be sent.
     public var needsProbe: Bool { isInterfaceUp && isUnreachable }
 
-    /// The belief in words, for histories.
-    public var text: String { !isInterfaceUp ? "interfaceDown" : isUnreachable ? "unreachable" : "online" }
+    /// The belief as an app publishes it.
+    public enum Belief: Hashable, Sendable {
+        /// Requests are expected to succeed.
+        case online
+        /// The interface is down.
+        case interfaceDown
+        /// The server cannot be reached.
+        case unreachable
+    }
+
+    /// The belief.
+    public var belief: Belief { !isInterfaceUp ? .interfaceDown : isUnreachable ? .unreachable : .online }
 
     /// Records the state of the interface. One that has come up is taken for a connection until requests fail.
     public mutating func interfaceChanged(isUp: Bool) {

@@ -18,8 +18,7 @@ extension BoundedRetries {
             if let end = rejected[write], end < exchange.sentIndex, !run.heldBack.contains(exchange.id),
                 !device.starts.contains(where: { $0.index > end && $0.index < exchange.sentIndex }),
                 !device.actions.contains(where: {
-                    $0.moment.index > end && $0.moment.index < exchange.sentIndex
-                        && ($0.changes(row) || $0.words.first == "calls")
+                    $0.moment.index > end && $0.moment.index < exchange.sentIndex && $0.mayChange(row)
                 })
             {
                 return InvariantViolation(

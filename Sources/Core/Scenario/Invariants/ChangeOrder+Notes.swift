@@ -42,11 +42,11 @@ extension ChangeOrder {
         let (before, after) = (
             device.row(change.row, at: change.startIndex), device.row(change.row, at: change.acceptedIndex)
         )
-        let isFirst = before?.icon ?? "none" == "none"
-        let isPlain = ["creates", "edits", "deletes"].contains(change.kind)
+        let isFirst = before?.icon ?? .plain == .plain
+        let isPlain = [.create, .edit, .delete].contains(change.kind)
         pending[change.row] = Pending(
             change: change, lane: run.lane(of: after),
-            isReady: isFirst && isPlain && after?.icon == "upload" && !hasFailed.contains(change.row))
+            isReady: isFirst && isPlain && after?.icon == .upload && !hasFailed.contains(change.row))
     }
 
     private static func overtaken(
@@ -61,7 +61,7 @@ extension ChangeOrder {
             let start = device.starts.last { $0.index > first.startIndex && $0.index < exchange.sentIndex }
             let isRestored = start.map { $0.index > second.acceptedIndex } ?? false
             guard first.acceptedIndex < second.startIndex,
-                device.row(other, at: exchange.sentIndex)?.icon == "upload",
+                device.row(other, at: exchange.sentIndex)?.icon == .upload,
                 start == nil || isRestored,
                 !device.dials.contains(where: {
                     $0.index > first.startIndex && $0.index < exchange.dialIndex ?? exchange.sentIndex

@@ -27,7 +27,7 @@ enum ChangeOrder: InvariantCheck {
     }
 
     private static func orphan(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        for change in run.changes where change.device == device.name && change.kind == "creates" {
+        for change in run.changes where change.device == device.name && change.kind == .create {
             let own = run.exchanges(of: change.row, device.device.user).filter { $0.actor == device.name }
             guard let first = own.first(where: { ["PUT", "PATCH", "DELETE"].contains($0.method) }) else { continue }
             let isSent = own.contains {

@@ -22,12 +22,12 @@ enum Convergence: InvariantCheck {
             var shown: [String: [RunFacts.Row]] = [:]
             let user = device.device.user
             for row in state.rows {
-                if row.icon == "upload", hasQuiesced {
+                if row.icon == .upload, hasQuiesced {
                     return InvariantViolation(
                         "\(device.name) shows \(row.name) as pending at the end", at: run.endIndex, of: device.name,
                         row.name)
                 }
-                if row.icon != "none" || row.isDeleted {
+                if row.icon != .plain || row.isDeleted {
                     open.insert(row.name)
                 } else {
                     shown[row.name, default: []].append(row)

@@ -38,14 +38,17 @@ enum CrashAtomicity: InvariantCheck {
     private static func isUpgrade(between stop: Int, _ start: Int, _ device: RunFacts.Device) -> Bool {
         let last = device.actions.last { $0.moment.index < stop }
         return device.actions.contains { action in
-            action.words.starts(with: ["is", "upgraded"])
+            action.kind == .upgrade
                 && (action.moment.index > stop && action.moment.index < start
                     || action.moment.index == last?.moment.index)
         }
     }
 
     private static func isRestart(_ action: RunFacts.UserAction) -> Bool {
-        ["is", "starts"].contains(action.words.first)
+        switch action.kind {
+        case .kill, .start, .upgrade: true
+        default: false
+        }
     }
 
     /// Returns the first difference of the first view after a stop, and the last report before.

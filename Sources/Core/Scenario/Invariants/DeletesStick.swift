@@ -41,17 +41,19 @@ enum DeletesStick: InvariantCheck {
         // A server that keeps deletions lets no request bring the note back.
         let keepsDeletions = run.scenario.server == .builtIn && run.scenario.contract != "orig"
         for entry in run.history.entries[min(index, run.history.entries.count)...] {
-            guard case .action(let actor, let text) = entry.event, run.user(of: actor) == note.user else { continue }
-            let words = text.split(separator: " ")
-            if words.first == "sends" && !keepsDeletions { return true }
-            if words.count > 1, words[1] == note.row, words[0] == "creates" || words[0] == "resolves" { return true }
+            guard case .action(let actor, let action) = entry.event, run.user(of: actor) == note.user else { continue }
+            switch action.kind {
+            case .send: if !keepsDeletions { return true }
+            case .create, .resolve: if action.row == note.row { return true }
+            default: continue
+            }
         }
         return false
     }
 
     private static func inViews(_ run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !device.isProgram && !run.hasRawRequests(of: device.device.user) {
-            for change in run.changes where change.device == device.name && change.kind == "deletes" {
+            for change in run.changes where change.device == device.name && change.kind == .delete {
                 guard let found = revival(change, device, run) else { continue }
                 return InvariantViolation(
                     "\(device.name) shows \(change.row) again at \(RunFacts.text(found.time)), after its deletion at "
@@ -73,13 +75,13 @@ enum DeletesStick: InvariantCheck {
         guard
             let found = changes.first(where: { change in
                 change.index > deletion.acceptedIndex
-                    && change.after.map { !$0.isDeleted && $0.icon != "conflict" && $0.icon != "error" } ?? false
+                    && change.after.map { !$0.isDeleted && $0.icon != .conflict && $0.icon != .error } ?? false
             })
         else { return nil }
         for other in run.devices where other.device.user == user {
             for action in other.actions
             where action.moment.index > deletion.startIndex && action.moment.index <= found.index {
-                if action.changes(deletion.row) && action.words[0] != "deletes" || action.words.first == "calls" {
+                if action.kind != .delete && action.mayChange(deletion.row) {
                     return nil
                 }
             }
@@ -90,7 +92,7 @@ enum DeletesStick: InvariantCheck {
         // A rejected deletion is announced, and then taken back.
         let wasAnnounced = changes.contains { change in
             change.index > deletion.acceptedIndex && change.index < found.index
-                && ["conflict", "error"].contains(change.after?.icon)
+                && [.conflict, .error].contains(change.after?.icon)
         }
         return hasOtherWriter || wasAnnounced ? nil : found
     }
@@ -107,14 +109,14 @@ enum DeletesStick: InvariantCheck {
                         digests[$0] == text && run.changes[$0].device == device.name
                             && run.changes[$0].startIndex < exchange.sentIndex
                     }), case let change = run.changes[last],
-                    change.kind == "edits", exchange.row != change.row,
+                    change.kind == .edit, exchange.row != change.row,
                     run.exchanges(of: change.row, device.device.user).contains(where: {
                         $0.method == "DELETE" && RunFacts.isExecuted($0) && $0.arrivedIndex < exchange.sentIndex
                     })
                 else { continue }
                 let wasAsked = device.actions.contains { action in
                     action.moment.index > change.startIndex && action.moment.index < exchange.sentIndex
-                        && (action.changes(change.row) && action.words[0] != "edits" || action.words.first == "calls")
+                        && action.kind != .edit && action.mayChange(change.row)
                 }
                 if wasAsked { continue }
                 return InvariantViolation(
@@ -127,7 +129,7 @@ enum DeletesStick: InvariantCheck {
     }
 
     private static func digest(of change: ExpectationEvaluator.Change) -> UInt64? {
-        switch change.action {
+        switch change.stepAction {
         case .create(_, _, let text?)?, .edit(_, _, let text?)?, .resolve(_, _, let text?)?:
             RequestContents.digest(text)
         default: nil

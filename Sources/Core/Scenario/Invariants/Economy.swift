@@ -84,7 +84,10 @@ enum Economy: InvariantCheck {
     /// Returns whether the user has dismissed a change of a note, whose content the client takes from the server then.
     private static func isDismissed(_ row: String, _ device: RunFacts.Device, from start: Int, to end: Int) -> Bool {
         device.actions.contains { action in
-            (start..<end).contains(action.moment.index) && action.words == ["calls", "dismiss", "of", Substring(row)]
+            guard (start..<end).contains(action.moment.index), case .call("dismiss", _) = action.action else {
+                return false
+            }
+            return action.action.subject == row
         }
     }
 

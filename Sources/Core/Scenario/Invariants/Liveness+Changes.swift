@@ -5,7 +5,7 @@ extension Liveness {
     /// Returns a change that a device does not send at once, although its last exchange has succeeded and nothing is in
     /// flight.
     static func unsent(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        guard device.isReference, !device.actions.contains(where: { $0.words.first == "pins" }) else { return nil }
+        guard device.isReference, !device.actions.contains(where: { $0.kind == .pin }) else { return nil }
         let spans = spans(device, run)
         var floor = Nanoseconds.zero
         var last: History.Exchange?
@@ -22,10 +22,10 @@ extension Liveness {
                 last = exchange
             }
             let accepted = run.time(change.acceptedIndex)
-            guard ["creates", "edits", "deletes"].contains(change.kind), floor < accepted,
+            guard [.create, .edit, .delete].contains(change.kind), floor < accepted,
                 isBusyUntil < change.startIndex, let last, hasSucceeded(last, run),
-                device.row(change.row, at: change.startIndex)?.icon ?? "none" == "none",
-                device.row(change.row, at: change.acceptedIndex)?.icon == "upload",
+                device.row(change.row, at: change.startIndex)?.icon ?? .plain == .plain,
+                device.row(change.row, at: change.acceptedIndex)?.icon == .upload,
                 !device.dials.contains(where: { $0.index > isBusyUntil && $0.index < change.acceptedIndex }),
                 let span = spans.first(where: {
                     $0.start.index < last.sentIndex && $0.end.index > change.acceptedIndex
@@ -36,11 +36,11 @@ extension Liveness {
             let end = min(sent, dial, span.end.time)
             guard run.span(from: accepted, to: end) > edgeMax,
                 !(device.rows[change.row] ?? []).contains(where: {
-                    $0.index > change.acceptedIndex && $0.time <= accepted + edgeMax && $0.after?.icon != "upload"
+                    $0.index > change.acceptedIndex && $0.time <= accepted + edgeMax && $0.after?.icon != .upload
                 })
             else { continue }
             return InvariantViolation(
-                "\(device.name) sends nothing in the \(TimeFormat.short(edgeMax)) after its user \(change.kind) "
+                "\(device.name) sends nothing in the \(TimeFormat.short(edgeMax)) after its user \(change.kind.verb) "
                     + "\(change.row) at \(RunFacts.text(change.start)), although its last exchange has succeeded",
                 at: lastIndex(run, accepted + edgeMax), of: device.name, change.row)
         }

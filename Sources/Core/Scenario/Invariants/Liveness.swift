@@ -31,7 +31,7 @@ enum Liveness: InvariantCheck {
     /// Returns a change that is pending although the device reads from the server.
     private static func stuck(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
         // A program may keep changes for other reasons, and the first version of the client keeps pins.
-        guard !device.isProgram, !device.actions.contains(where: { $0.words.first == "pins" }) else { return nil }
+        guard !device.isProgram, !device.actions.contains(where: { $0.kind == .pin }) else { return nil }
         let allowed = device.policy.longestDelay + edgeMax
         let spans = spans(device, run)
         var floor = Nanoseconds.zero
@@ -171,8 +171,8 @@ enum Liveness: InvariantCheck {
     /// Returns a note that is shown as pending during the whole of a span of time.
     private static func pendingRow(_ device: RunFacts.Device, from: Nanoseconds, to: Nanoseconds) -> String? {
         for (name, changes) in device.rows.sorted(by: { $0.key < $1.key }) {
-            guard let state = changes.last(where: { $0.time <= from })?.after, state.icon == "upload",
-                !changes.contains(where: { $0.time > from && $0.time <= to && $0.after?.icon != "upload" })
+            guard let state = changes.last(where: { $0.time <= from })?.after, state.icon == .upload,
+                !changes.contains(where: { $0.time > from && $0.time <= to && $0.after?.icon != .upload })
             else { continue }
             return name
         }

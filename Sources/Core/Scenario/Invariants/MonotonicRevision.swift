@@ -58,7 +58,7 @@ enum MonotonicRevision: InvariantCheck {
             for device in run.devices where device.device.user == note.user && !run.sendsRequests(device.name) {
                 var greatest = 0
                 for change in device.rows[note.row] ?? [] {
-                    guard let row = change.after, row.icon == "none", !row.isDeleted, let text = row.text,
+                    guard let row = change.after, row.icon == .plain, !row.isDeleted, let text = row.text,
                         let revision = revisions[RequestContents.digest(text)] ?? nil
                     else { continue }
                     if revision < greatest {

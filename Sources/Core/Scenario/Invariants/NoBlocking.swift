@@ -39,7 +39,7 @@ enum NoBlocking: InvariantCheck {
                 }
             if !usesNetwork { continue }
             return InvariantViolation(
-                "\(change.device) accepts that its user \(change.kind) \(change.row) only "
+                "\(change.device) accepts that its user \(change.kind.verb) \(change.row) only "
                     + "\(TimeFormat.duration(accepted - change.start)) later, at \(RunFacts.text(accepted))",
                 at: change.acceptedIndex, of: change.device, change.row)
         }
@@ -99,7 +99,7 @@ enum NoBlocking: InvariantCheck {
                 for (row, entry) in pending where isBusy || isNew { pending[row] = (entry.since, rejections) }
                 while let change = changes.first, change.index < exchange.sentIndex {
                     changes.removeFirst()
-                    if change.after?.icon != "upload" {
+                    if change.after?.icon != .upload {
                         pending[change.name] = nil
                     } else if pending[change.name] == nil {
                         pending[change.name] = (change.index, rejections)

@@ -132,7 +132,7 @@ enum NoDuplicateEffect: InvariantCheck {
             let writes = executed[row]?.count ?? 0
             // The actions that name no note, such as a call, may concern this one.
             let actions = device.actions.count { action in
-                action.moment.index < exchange.sentIndex && (action.changes(row) || action.words.first == "calls")
+                action.moment.index < exchange.sentIndex && action.mayChange(row)
             }
             if writes <= actions { continue }
             return InvariantViolation(

@@ -21,7 +21,7 @@ enum NoFalseConflict: InvariantCheck {
     private static func violation(
         _ device: RunFacts.Device, _ row: String, _ changes: [RunFacts.RowChange], _ run: RunFacts
     ) -> InvariantViolation? {
-        guard changes.contains(where: { $0.after?.icon == "conflict" }) else { return nil }
+        guard changes.contains(where: { $0.after?.icon == .conflict }) else { return nil }
         let exchanges = run.exchanges(of: row, device.device.user)
         // A write that was rejected for certain causes no conflict.
         let others = exchanges.filter { exchange in
@@ -34,9 +34,9 @@ enum NoFalseConflict: InvariantCheck {
         var seen: Set<Int> = []
         var wasInConflict = false
         for change in changes {
-            let isInConflict = change.after?.icon == "conflict"
+            let isInConflict = change.after?.icon == .conflict
             defer { wasInConflict = isInConflict }
-            if let shown = change.after, shown.icon == "none", let text = shown.text {
+            if let shown = change.after, shown.icon == .plain, let text = shown.text {
                 let digest = RequestContents.digest(text)
                 for other in others where other.respondedIndex.map({ $0 < change.index }) ?? false {
                     if other.contents?.text == digest { seen.insert(other.id) }

@@ -20,7 +20,7 @@ enum NoLostWrite: InvariantCheck {
                 !isKept(change, user, device, run), !isExecuted(change, user, device, run)
             else { continue }
             return InvariantViolation(
-                "\(change.device) \(change.kind) \(change.row) at \(RunFacts.text(change.start)), "
+                "\(change.device) \(change.kind.verb) \(change.row) at \(RunFacts.text(change.start)), "
                     + "and the change is neither on the server nor shown as pending",
                 at: change.acceptedIndex, of: change.device, change.row)
         }
@@ -33,20 +33,20 @@ enum NoLostWrite: InvariantCheck {
     ) -> Bool {
         let onServer = run.finalRow(change.row, of: user)
         let shown = device.row(change.row, at: run.history.entries.count)
-        if let shown, shown.icon != "none", hasText(of: change, shown, device, run) { return true }
+        if let shown, shown.icon != .plain, hasText(of: change, shown, device, run) { return true }
         // The server's side of a conflict was chosen, so there is nothing to keep.
-        if case .choose(_, .theirs)? = change.action { return true }
+        if case .choose(_, .theirs)? = change.stepAction { return true }
         // The user has discarded the change, or asked for another attempt.
-        if case .call? = change.action { return true }
-        if change.kind == "keeps" || (change.kind == "resolves" && change.action == nil) { return true }
-        if case .choose(_, .delete)? = change.action { return onServer == nil }
-        if change.kind == "deletes" { return onServer == nil }
+        if case .call? = change.stepAction { return true }
+        if change.kind == .keep || (change.kind == .resolve && !change.isOfStep) { return true }
+        if case .choose(_, .delete)? = change.stepAction { return onServer == nil }
+        if change.kind == .delete { return onServer == nil }
         guard let accepted = acceptedRow(change, device, run) else {
             return newText(of: change).map { $0 == onServer?.text } ?? (onServer == nil)
         }
         if accepted.isDeleted { return onServer == nil }
         if let before = device.row(change.row, at: change.startIndex), accepted.title == before.title,
-            accepted.text == before.text, accepted.icon == "none"
+            accepted.text == before.text, accepted.icon == .plain
         {
             // The change has changed nothing.
             return true
@@ -60,7 +60,7 @@ enum NoLostWrite: InvariantCheck {
         _ run: RunFacts
     ) -> Bool {
         // A program does not publish what it keeps.
-        guard device.isReference, change.kind == "creates" || change.kind == "edits",
+        guard device.isReference, change.kind == .create || change.kind == .edit,
             let accepted = acceptedRow(change, device, run), !accepted.isDeleted, let text = accepted.text
         else { return true }
         return shown.text == text || shown.kept.contains(text)
@@ -72,7 +72,7 @@ enum NoLostWrite: InvariantCheck {
     ) -> Bool {
         let accepted = acceptedRow(change, device, run)
         let expected = (accepted?.text ?? newText(of: change)).map(RequestContents.digest)
-        let isDeletion = change.kind == "deletes" || accepted?.isDeleted ?? (expected == nil)
+        let isDeletion = change.kind == .delete || accepted?.isDeleted ?? (expected == nil)
         for exchange in run.exchanges(of: change.row, user)
         where exchange.sentIndex > change.startIndex && ExpectationEvaluator.writeMethods.contains(exchange.method) {
             let isOwn = exchange.actor == change.device
@@ -106,7 +106,7 @@ enum NoLostWrite: InvariantCheck {
 
     /// Returns the text that the action of a change gives to its note; `nil` if it gives none.
     private static func newText(of change: ExpectationEvaluator.Change) -> String? {
-        switch change.action {
+        switch change.stepAction {
         case .create(_, _, let text)?, .edit(_, _, let text)?, .resolve(_, _, let text)?: text
         default: nil
         }

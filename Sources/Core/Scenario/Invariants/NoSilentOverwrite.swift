@@ -50,15 +50,18 @@ enum NoSilentOverwrite: InvariantCheck {
     /// Returns the index of the view since which a device shows a conflict of a note; `nil` if it shows none.
     private static func conflictStart(_ row: String, _ device: RunFacts.Device, at index: Int) -> Int? {
         guard let changes = device.rows[row], let last = changes.lastIndex(where: { $0.index <= index }),
-            changes[last].after?.icon == "conflict"
+            changes[last].after?.icon == .conflict
         else { return nil }
-        let before = changes[...last].lastIndex { $0.after?.icon != "conflict" }
+        let before = changes[...last].lastIndex { $0.after?.icon != .conflict }
         return changes[before.map { $0 + 1 } ?? 0].index
     }
 
     private static func isDecision(_ action: RunFacts.UserAction, _ row: String) -> Bool {
-        action.words.first == "calls"
-            || action.words.count > 1 && action.words[1] == row && ["resolves", "keeps"].contains(action.words[0])
+        switch action.kind {
+        case .call: true
+        case .resolve, .keep: action.changes(row)
+        default: false
+        }
     }
 
     private static func fork(

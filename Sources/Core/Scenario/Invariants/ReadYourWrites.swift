@@ -13,7 +13,7 @@ enum ReadYourWrites: InvariantCheck {
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for (position, change) in run.changes.enumerated() {
             let text: String
-            switch change.action {
+            switch change.stepAction {
             case .create(_, _, let new?)?, .edit(_, _, let new?)?, .resolve(_, _, let new?)?: text = new
             default: continue
             }
@@ -37,7 +37,7 @@ enum ReadYourWrites: InvariantCheck {
                 continue
             }
             defer { if row.text == text { hasShown = true } }
-            if row.icon == "upload" {
+            if row.icon == .upload {
                 if row.text == text {
                     isPending = true
                 } else if isPending, !row.isDeleted {
@@ -49,7 +49,7 @@ enum ReadYourWrites: InvariantCheck {
                 continue
             }
             isPending = false
-            if row.icon == "none", hasShown, !row.isDeleted, let shown = row.text, shown != text,
+            if row.icon == .plain, hasShown, !row.isDeleted, let shown = row.text, shown != text,
                 changes.contains(where: { $0.index < change.startIndex && $0.after?.text == shown }),
                 !isWritten(shown, change, state.index, run)
             {

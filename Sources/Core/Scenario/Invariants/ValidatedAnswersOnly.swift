@@ -66,7 +66,7 @@ enum ValidatedAnswersOnly: InvariantCheck {
         if isKnown { return true }
         // The note may have been known under another name, or not at all.
         return !run.scenario.notes.contains { $0.row == name }
-            && !run.changes.contains { $0.row == name && $0.kind == "creates" }
+            && !run.changes.contains { $0.row == name && $0.kind == .create }
     }
 
     // MARK: Notes
@@ -82,8 +82,8 @@ enum ValidatedAnswersOnly: InvariantCheck {
         if isDeleted { return nil }
         for other in run.devices where other.device.user == user {
             if other.actions.contains(where: {
-                $0.moment.index <= change.index && ($0.changes(before.name) || $0.words.first == "calls")
-                    && $0.words.first != "edits" && $0.words.first != "creates"
+                $0.moment.index <= change.index && $0.mayChange(before.name)
+                    && $0.kind != .edit && $0.kind != .create
             }) {
                 return nil
             }
@@ -103,8 +103,8 @@ enum ValidatedAnswersOnly: InvariantCheck {
     private static func completion(
         _ change: RunFacts.RowChange, _ device: RunFacts.Device, _ run: RunFacts
     ) -> InvariantViolation? {
-        guard let before = change.before, before.icon == "upload", !change.isFirst,
-            change.after.map({ $0.icon == "none" }) ?? before.isDeleted,
+        guard let before = change.before, before.icon == .upload, !change.isFirst,
+            change.after.map({ $0.icon == .plain }) ?? before.isDeleted,
             let last = run.changes.last(where: {
                 $0.device == device.name && $0.row == change.name && $0.startIndex < change.index
             }), last.acceptedIndex < change.index

@@ -29,8 +29,8 @@ enum VisibleState: InvariantCheck {
 
     private static func missingMark(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
         for change in run.changes
-        where change.device == device.name && (change.kind == "creates" || change.kind == "edits") {
-            guard let row = device.row(change.row, at: change.acceptedIndex), row.icon == "none", !row.isDeleted else {
+        where change.device == device.name && (change.kind == .create || change.kind == .edit) {
+            guard let row = device.row(change.row, at: change.acceptedIndex), row.icon == .plain, !row.isDeleted else {
                 continue
             }
             let before = device.row(change.row, at: change.startIndex)
@@ -44,7 +44,7 @@ enum VisibleState: InvariantCheck {
             if isSent || device.isProgram { continue }
             return InvariantViolation(
                 "\(device.name) shows \(change.row) without a mark at \(run.text(at: change.acceptedIndex)), although its user "
-                    + "\(change.kind) it and nothing was sent",
+                    + "\(change.kind.verb) it and nothing was sent",
                 at: change.acceptedIndex, of: device.name, change.row)
         }
         return nil
@@ -63,13 +63,13 @@ enum VisibleState: InvariantCheck {
                 next = min(next, later.sentIndex)
             }
             for action in device.actions where action.moment.index > exchange.sentIndex {
-                if action.changes(row) || action.words.first == "calls" { next = min(next, action.moment.index) }
+                if action.mayChange(row) { next = min(next, action.moment.index) }
             }
             for stop in device.stops where stop.index > end.index { next = min(next, stop.index) }
             guard run.span(from: end.time, to: run.time(next)) > markMax else { continue }
             let limit = end.time + markMax + run.lateness.delay(from: end.time, to: end.time + markMax)
             let shown = device.rows[row]?.last { $0.time <= limit && $0.index < next }
-            guard let state = shown?.after, state.icon == "upload", !state.isDeleted,
+            guard let state = shown?.after, state.icon == .upload, !state.isDeleted,
                 state.text.map({ RequestContents.digest($0) == text }) ?? false
             else { continue }
             return InvariantViolation(
@@ -82,7 +82,7 @@ enum VisibleState: InvariantCheck {
 
     private static func emptyOutbox(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
         if device.isProgram { return nil }
-        for change in device.changes where change.outbox == 0 && change.after?.icon == "upload" {
+        for change in device.changes where change.outbox == 0 && change.after?.icon == .upload {
             return InvariantViolation(
                 "\(device.name) shows \(change.name) as pending at \(RunFacts.text(change.time)), and its outbox is empty",
                 at: change.index, of: device.name, change.name)
@@ -92,7 +92,7 @@ enum VisibleState: InvariantCheck {
 
     private static func missingError(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
         if run.wasAborted || device.isProgram { return nil }
-        for row in device.state?.rows ?? [] where row.icon == "upload" {
+        for row in device.state?.rows ?? [] where row.icon == .upload {
             guard
                 let last = device.exchanges.map({ run.exchanges[$0] }).last(where: {
                     $0.row == row.name && RunFacts.isWrite($0)
@@ -119,8 +119,8 @@ enum VisibleState: InvariantCheck {
         for (name, changes) in device.rows.sorted(by: { $0.key < $1.key }) {
             var since = -1
             for change in changes {
-                if change.after?.icon ?? "none" == "none" { since = change.index }
-                guard change.after?.icon == "error", change.before?.icon != "error", !change.isFirst else { continue }
+                if change.after?.icon ?? .plain == .plain { since = change.index }
+                guard change.after?.icon == .error, change.before?.icon != .error, !change.isFirst else { continue }
                 var failures = 0
                 let hasReason = device.exchanges.contains { index in
                     let exchange = run.exchanges[index]

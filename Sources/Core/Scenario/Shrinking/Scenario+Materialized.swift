@@ -66,10 +66,10 @@ private enum ReactionReplay {
             case .device(let device, let state):
                 reactions.stateChanged(device, state, at: entry.time)
                 take(at: entry.time, isAtOnce: true)
-            case .action(let actor, let text) where !isStep:
-                if text.hasPrefix(ScenarioDirector.impossibleReaction) {
-                    if let index = last[actor] { started[index].isPossible = false }
-                } else if let index = waiting[actor]?.firstIndex(where: { $0.due.action.description == text }),
+            case .notice(let actor, .reactionImpossible):
+                if let index = last[actor] { started[index].isPossible = false }
+            case .action(let actor, let action) where !isStep:
+                if let index = waiting[actor]?.firstIndex(where: { $0.due.action == action }),
                     let (due, isAtOnce) = waiting[actor]?[index]
                 {
                     waiting[actor]?.removeSubrange(...index)

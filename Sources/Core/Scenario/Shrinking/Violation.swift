@@ -7,8 +7,8 @@ public struct Violation: Sendable {
         case invariant(Scenario.Invariant)
         /// An expectation, by its location and section.
         case expectation(SourceLocation, section: String)
-        /// The end of the run: the reason without names and numbers.
-        case end(String)
+        /// The end of the run, by the kind of its reason.
+        case end(History.Reason.Kind)
     }
 
     /// The kind of the actors that a check concerns.
@@ -18,6 +18,8 @@ public struct Violation: Sendable {
     public let rule: Rule
     /// The check in one line.
     public let description: String
+    /// The check in one line; of an invariant its name alone.
+    public let title: String
     /// The reason.
     public let reason: String
     /// The time, devices and notes.
@@ -27,31 +29,20 @@ public struct Violation: Sendable {
     /// Creates the violation of a failed check; `nil` for a step that failed, which is an error of the scenario.
     init?(_ check: Verdict.Check, _ scenario: Scenario, _ history: History) {
         guard case .fail(let reason) = check.outcome else { return nil }
-        if let invariant = Scenario.Invariant.allCases.first(where: { $0.checkDescription == check.description }) {
-            rule = .invariant(invariant)
-        } else if let expectation = scenario.expectations.first(where: {
-            $0.location == check.location && $0.description == check.description
-        }) {
-            rule = .expectation(check.location, section: expectation.kind.section)
-        } else if check.description == Verdict.endDescription {
-            rule = .end(Self.words(of: reason, scenario))
-        } else {
-            return nil
+        switch check.subject {
+        case .invariant(let invariant): rule = .invariant(invariant)
+        case .expectation(let index):
+            rule = .expectation(check.location, section: scenario.expectations[index].kind.section)
+        case .end(let reason): rule = .end(reason.kind)
+        case .fault, .step: return nil
         }
         description = check.description
+        title = check.title
         self.reason = reason
         context = FailureContext(check, scenario, history)
         let writers = Set(scenario.writers.map(\.name))
         actorKind =
             context.actors.isEmpty ? .none : context.actors.allSatisfy(writers.contains) ? .writer : .device
-    }
-
-    /// Returns a reason without the names of devices and without numbers.
-    private static func words(of reason: String, _ scenario: Scenario) -> String {
-        let names = Set(scenario.devices.map(\.name))
-        return reason.split { $0 == " " || $0 == "," || $0 == ":" }.filter { word in
-            !names.contains(String(word)) && !word.contains(where: \.isNumber)
-        }.joined(separator: " ")
     }
 
     /// Whether any scenario shows the violation: a correct client keeps invariants whatever the steps are, but fails an

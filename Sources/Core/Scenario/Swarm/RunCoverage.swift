@@ -86,16 +86,16 @@ public enum RunCoverage {
 
         mutating func add(_ event: History.Event) {
             switch event {
-            case .belief(let name, let text):
+            case .belief(let name, let belief):
                 // Without the number of failures.
-                devices[name]?.belief = String(text.prefix { $0 != "(" && !$0.isNumber }).trimmed
+                devices[name]?.belief = belief.name
                 addState(of: name)
             case .device(let name, let state):
                 guard devices[name] != nil else { return }
                 devices[name]?.state = state
                 devices[name]?.pending = min(pendingMax, state.outbox)
-                devices[name]?.hasConflict = state.rows.contains { $0.icon == "conflict" }
-                devices[name]?.hasError = state.rows.contains { $0.icon == "error" }
+                devices[name]?.hasConflict = state.rows.contains { $0.icon == .conflict }
+                devices[name]?.hasError = state.rows.contains { $0.icon == .error }
                 addState(of: name)
             case .request(let id, let actor, let method, let row, _, _, _):
                 guard let device = devices[actor] else { return }
@@ -135,19 +135,10 @@ public enum RunCoverage {
 
         static func state(of row: History.DeviceState.Row) -> CoverageCell.RowState {
             switch row.icon {
-            case "conflict": .conflict
-            case "error": .error
-            default: row.isDeleted ? .deleted : row.icon == "upload" ? .pending : .clean
+            case .conflict: .conflict
+            case .error: .error
+            default: row.isDeleted ? .deleted : row.icon == .upload ? .pending : .clean
             }
         }
-    }
-}
-
-extension String {
-    /// The text without spaces at its end.
-    fileprivate var trimmed: String {
-        var text = self[...]
-        while text.last == " " { text.removeLast() }
-        return String(text)
     }
 }

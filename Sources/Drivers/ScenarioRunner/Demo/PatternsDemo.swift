@@ -70,6 +70,7 @@ public struct PatternsDemo: Sendable {
             case .network(let device, _, let isOnline): shown[device, default: Shown()].isOnline = isOnline
             case .device(let device, let state): shown[device, default: Shown()].state = state
             case .action(let actor, let action): shown[actor, default: Shown()].act = "user: \(action)"
+            case .notice(let actor, let notice): shown[actor, default: Shown()].act = "user: \(notice)"
             case .request(let id, let actor, let method, let row, _, _, _):
                 requests[id] = (actor, method + (row.map { " \(names[$0] ?? $0)" } ?? ""), method != "GET")
                 continue

@@ -239,7 +239,8 @@ extension ExploredSeed {
         }
         return JSONText.object([
             ("type", JSONText.string("seed")), ("seed", JSONText.string("\(seed)")), ("events", "\(eventCount)"),
-            ("repetition", JSONText.string(repeated)), ("difference", ExplorationReport.strings(lines)),
+            ("digest", JSONText.string(digest)), ("repetition", JSONText.string(repeated)),
+            ("difference", ExplorationReport.strings(lines)),
             ("error", JSONText.string(error)), ("configuration", ExplorationReport.strings(configuration)),
             ("reached", ExplorationReport.strings(reached.sorted())),
             ("cells", JSONText.array(cells.map(\.json).sorted())), ("failures", JSONText.array(failures.map(\.json))),
@@ -258,6 +259,7 @@ extension ExploredSeed {
         }
         self.seed = seed
         eventCount = Int(events)
+        digest = line["digest"].text
         error = line["error"].text
         configuration = line["configuration"].array.compactMap(\.text)
         reached = Set(line["reached"].array.compactMap(\.text))

@@ -24,6 +24,8 @@ struct ExploredSeed: Sendable {
     /// What the run has reached.
     let cells: Set<CoverageCell>
     let eventCount: Int
+    /// The digest of the run; `nil` if it could not take place.
+    let digest: String?
     let repetition: Repetition
     /// A line per event, if it is wanted.
     var trace: [String] = []
@@ -103,11 +105,13 @@ struct SeedRun: Sendable {
                 seed: seed, failures: hasFailed ? failures(finished, result) : [], configuration: configuration.lines,
                 reached: Self.reached(run.scenario, result.verdict),
                 cells: RunCoverage.cells(run.scenario, result.history), eventCount: result.eventCount,
+                digest: result.digestText,
                 repetition: repeated,
                 trace: isTraced ? RunSummary(finished, showsText: showsText, isTraced: true).trace : [], error: nil)
         } catch {
             return ExploredSeed(
                 seed: seed, failures: [], configuration: configuration.lines, reached: [], cells: [], eventCount: 0,
+                digest: nil,
                 repetition: .none, error: error.description)
         }
     }

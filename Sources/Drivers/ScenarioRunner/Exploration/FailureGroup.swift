@@ -19,9 +19,7 @@ public struct FailureGroup: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates the class of a failed check.
     public init(_ check: Verdict.Check, _ context: FailureContext) {
-        let prefix = "invariant: "
-        let text = check.description
-        self.check = text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text
+        self.check = check.title
         subject = !context.rows.isEmpty ? .note : context.actors.isEmpty ? .run : .device
     }
 

@@ -43,7 +43,7 @@ public struct HistoryJSON: Sendable {
             return ("interface", [Self.actor(device), ("up", "\(isUp)"), ("metered", "\(isMetered)")])
         case .device(let device, let state): return ("view", [Self.actor(device)] + view(device, state))
         case .belief(let device, let belief):
-            return ("belief", [Self.actor(device), ("connectivity", JSONText.string(belief))])
+            return ("belief", [Self.actor(device), ("connectivity", JSONText.string(belief.description))])
         case .connectionAttempt(let connection, let device):
             return ("connect", [Self.actor(device), ("connection", "\(connection)")])
         case .connectionEnded(let connection, let device):
@@ -52,8 +52,10 @@ public struct HistoryJSON: Sendable {
         case .stopped(let device): return ("stopped", [Self.actor(device)])
         case .commit(let device, _): return ("commit", [Self.actor(device)])
         case .accepted(let device, let row): return ("accepted", [Self.actor(device), ("note", JSONText.string(row))])
-        case .action(let actor, let text):
-            return ("action", [Self.actor(actor), ("action", JSONText.string(text))])
+        case .action(let actor, let action):
+            return ("action", [Self.actor(actor), ("action", JSONText.string(action.description))])
+        case .notice(let actor, let notice):
+            return ("action", [Self.actor(actor), ("action", JSONText.string(notice.description))])
         case .policy(let device, let policy):
             return (
                 "policy",
@@ -76,12 +78,12 @@ public struct HistoryJSON: Sendable {
         case .step(let step): return ("step", [("step", "\(step)")])
         case .mark(let mark): return ("mark", [("mark", JSONText.string(mark))])
         case .missed(let step, let reason):
-            return ("missed", [("step", "\(step)"), ("reason", JSONText.string(reason))])
-        case .stepFailed(let step, let reason):
-            return ("step-failed", [("step", "\(step)"), ("reason", JSONText.string(reason))])
+            return ("missed", [("step", "\(step)"), ("reason", JSONText.string(reason.description))])
+        case .stepFailed(let step, let reason, let location):
+            return ("step-failed", [("step", "\(step)"), ("reason", JSONText.string("\(location): \(reason)"))])
         case .late(let span): return ("late", [("late_ms", Self.milliseconds(span))])
         case .hostPause(let span): return ("host-pause", [("pause_ms", Self.milliseconds(span))])
-        case .aborted(let reason): return ("aborted", [("reason", JSONText.string(reason))])
+        case .aborted(let reason): return ("aborted", [("reason", JSONText.string(reason.description))])
         default: return exchangeMembers(of: event)
         }
     }
@@ -159,7 +161,7 @@ public struct HistoryJSON: Sendable {
         JSONText.object(
             [
                 ("note", JSONText.string(row.name)), ("title", text(row.title)), ("text", text(row.text)),
-                ("icon", JSONText.string(row.icon)), ("deleted", "\(row.isDeleted)"),
+                ("icon", JSONText.string(row.icon.rawValue)), ("deleted", "\(row.isDeleted)"),
                 ("kept", JSONText.array(row.kept.map { text($0) })), ("opacity", JSONText.string(row.opacity)),
                 ("struck", row.isStruck.map { "\($0)" } ?? "null"),
             ] + Self.patternMembers(row))

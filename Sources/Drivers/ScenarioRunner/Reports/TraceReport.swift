@@ -130,9 +130,12 @@ struct TraceReport {
         case .device(let device, let state):
             guard let process = processes[device] else { return }
             add("C", "outbox of \(device)", process, 0, at: entry.time, [("args", "{\"changes\":\(state.outbox)}")])
-        case .action(let actor, let text):
+        case .action(let actor, let action):
             guard let process = processes[actor] else { return }
-            add("i", text, process, Lane.user.rawValue, at: entry.time, [("s", "\"t\"")])
+            add("i", action.description, process, Lane.user.rawValue, at: entry.time, [("s", "\"t\"")])
+        case .notice(let actor, let notice):
+            guard let process = processes[actor] else { return }
+            add("i", notice.description, process, Lane.user.rawValue, at: entry.time, [("s", "\"t\"")])
         case .belief(let device, let belief):
             guard let process = processes[device] else { return }
             add("i", "believes \(belief)", process, Lane.client.rawValue, at: entry.time, [("s", "\"t\"")])

@@ -13,16 +13,16 @@ public enum MutantGallery {
         /// The detector in one line.
         public var description: String {
             switch self {
-            case .invariant(let invariant): "\(invariant.rawValue) (\(invariant.number))"
+            case .invariant(let invariant): invariant.title
             case .expectation(let scenario, let check): "\(scenario): \(check)"
             }
         }
 
         /// Returns whether a failed check of a scenario is this one.
-        func matches(_ check: String, ofScenario name: String) -> Bool {
+        func matches(_ check: Verdict.Check, ofScenario name: String) -> Bool {
             switch self {
-            case .invariant: check == "invariant: \(description)"
-            case .expectation(let scenario, let expected): name == scenario && check == expected
+            case .invariant(let invariant): check.subject == .invariant(invariant)
+            case .expectation(let scenario, let expected): name == scenario && check.description == expected
             }
         }
     }

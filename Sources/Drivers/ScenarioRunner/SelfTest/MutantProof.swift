@@ -11,6 +11,8 @@ struct MutantProof: Sendable {
         let scenario: String
         /// The failed check: that of the gallery if it is among them, or the first.
         let check: String
+        /// The check; of an invariant its name alone.
+        let title: String
         /// The check's location.
         let location: SourceLocation
         /// Whether it is the check of the gallery.
@@ -39,11 +41,12 @@ struct MutantProof: Sendable {
     mutating func add(_ scenario: Scenario, _ verdict: Verdict) {
         runCount += 1
         let failed = verdict.checks.filter { if case .fail = $0.outcome { true } else { false } }
-        let expected = failed.first { entry.detector.matches($0.description, ofScenario: scenario.name) }
+        let expected = failed.first { entry.detector.matches($0, ofScenario: scenario.name) }
         guard let check = expected ?? failed.first else { return }
         detections.append(
             Detection(
-                run: scenario.fullName, scenario: scenario.name, check: check.description, location: check.location,
+                run: scenario.fullName, scenario: scenario.name, check: check.description, title: check.title,
+                location: check.location,
                 isExpected: expected != nil))
     }
 

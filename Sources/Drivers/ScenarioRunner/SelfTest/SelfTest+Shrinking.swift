@@ -22,8 +22,7 @@ extension SelfTest {
         }
 
         var check: String {
-            let text = TextTable.singleLine(shrunk?.result.violation.description ?? "not detected")
-            return text.hasPrefix("invariant: ") ? String(text.dropFirst("invariant: ".count)) : text
+            TextTable.singleLine(shrunk?.result.violation.title ?? "not detected")
         }
     }
 
@@ -75,7 +74,7 @@ extension SelfTest {
             let verdict = try? await BlockingThread.run { try simulate(run, nil) }.verdict
             let failed = (verdict?.checks ?? []).filter { if case .fail = $0.outcome { true } else { false } }
             if failed.isEmpty { continue }
-            let expected = failed.first { entry.detector.matches($0.description, ofScenario: run.scenario.name) }
+            let expected = failed.first { entry.detector.matches($0, ofScenario: run.scenario.name) }
             if let expected {
                 return ShrunkMutant(entry: entry, shrunk: try await shrink(run, expected.description))
             }

@@ -73,9 +73,7 @@ struct SelfTestReport {
         let name = proof.entry.mutant.name
         var text = "not detected"
         if let detection = proof.mainDetection {
-            var check = TextTable.singleLine(detection.check)
-            if check.hasPrefix("invariant: ") { check.removeFirst("invariant: ".count) }
-            text = "\(check), \(detection.location)"
+            text = "\(TextTable.singleLine(detection.title)), \(detection.location)"
         }
         lines.append(row(name, "\(proof.scenarioCount)", text))
         if !proof.isProven {

@@ -36,7 +36,7 @@ extension Device {
             throw ActionError("the store cannot be migrated: \(error)")
         }
         if let refusal = start() {
-            world.record(.action(actor: name, refusal))
+            world.record(.notice(actor: name, refusal))
             finish(nil)
             return world.refused(self)
         }

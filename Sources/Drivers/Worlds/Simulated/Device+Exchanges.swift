@@ -44,7 +44,7 @@ extension Device {
         case .responseStarted(let id, let head):
             world.recorder.responseStarted(number(id), entityTag: head.fields[.eTag])
         case .requestStarted, .responseSampled, .protocolSwitched: break
-        case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))
+        case .notHTTP(let reason): world.record(.notice(actor: name, .notHTTP("\(reason)")))
         }
     }
 }

@@ -98,7 +98,7 @@ final class Device {
 
     /// Starts the client with what is committed. Returns the reason if the client's version cannot open the store.
     @discardableResult
-    func start() -> String? {
+    func start() -> History.Notice? {
         isRestarting = false
         guard !isRunning else { return nil }
         if isApp {

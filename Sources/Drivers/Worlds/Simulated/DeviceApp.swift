@@ -43,7 +43,7 @@ struct DeviceApp {
 /// The app as the client of a device.
 extension Device {
     /// Starts the app with what is committed. Returns the reason if it cannot start.
-    func startApp() -> String? {
+    func startApp() -> History.Notice? {
         guard let app else { return nil }
         let configuration = AppConfiguration(seed: seeds.bits(), clock: appClock, settings: app.settings)
         do {
@@ -55,7 +55,7 @@ extension Device {
             self.app?.history.removeAll()
             self.app?.machine = machine
         } catch {
-            return "\(error)"
+            return .notStarted("\(error)")
         }
         settle()
         return nil

@@ -78,8 +78,9 @@ public struct KillSweep: Sendable {
     /// Returns the differences of a run from the final state of the run without a kill, and violated invariants.
     private func differences(_ result: RunResult, from expected: FinalState) -> [String] {
         var found = comparesStates ? FinalState(result.history).differences(from: expected) : []
-        for check in result.verdict.checks where check.description.hasPrefix("invariant: ") {
-            if case .fail(let reason) = check.outcome { found.append("\(check.description): \(reason)") }
+        for check in result.verdict.checks {
+            guard case .invariant = check.subject, case .fail(let reason) = check.outcome else { continue }
+            found.append("\(check.description): \(reason)")
         }
         return found
     }

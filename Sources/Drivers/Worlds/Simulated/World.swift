@@ -15,7 +15,7 @@ final class World {
     private static let eventsMax = 20_000_000
     private static let eventsPerInstantMax = 100_000
     /// The reason of the end of a run that is compared with another one.
-    private static let stopped = "the run was stopped"
+    private static let stopped = History.Reason.stopped
 
     let scenario: Scenario
     let seed: UInt64
@@ -90,12 +90,12 @@ final class World {
                 if let onStep, !onStep(.world(time, event.stepText)) { abort(Self.stopped) }
                 execute(event)
             } else {
-                abort("nothing is scheduled, and the run has not ended")
+                abort(.nothingScheduled)
             }
             executeOrders()
-            if eventCount >= Self.eventsMax { abort("the run has more than \(Self.eventsMax) events") }
+            if eventCount >= Self.eventsMax { abort(.tooManyEvents(Self.eventsMax, isAtOneTime: false)) }
             if eventsAtNow >= Self.eventsPerInstantMax {
-                abort("more than \(Self.eventsPerInstantMax) events at one time: a client repeats without delay")
+                abort(.tooManyEvents(Self.eventsPerInstantMax, isAtOneTime: true))
             }
         }
         if let setupFailure { throw SetupError("\(scenario.name): \(setupFailure)") }
@@ -109,10 +109,10 @@ final class World {
     }
 
     /// Ends a run that would not end.
-    private func abort(_ reason: String) {
+    private func abort(_ reason: History.Reason) {
         guard !hasEnded else { return }
         hasEnded = true
-        if director.start == nil { setupFailure = reason }
+        if director.start == nil { setupFailure = reason.description }
         _ = recorder.record(.aborted(reason), at: now)
         _ = recorder.record(.phase(.ended), at: now)
     }
@@ -176,7 +176,7 @@ final class World {
         do {
             return try server.run.signIn(user)
         } catch {
-            abort("\(error)")
+            abort(.other("\(error)"))
             return nil
         }
     }
@@ -248,7 +248,7 @@ final class World {
         case .record(let event): record(event)
         case .setConditions(let name, let conditions, link: _): device(name)?.setConditions(conditions)
         case .setInterface(let name, let isUp, let kind): device(name)?.setInterface(isUp: isUp, kind)
-        case .startClient(let act, let name): finished(act, device(name)?.start())
+        case .startClient(let act, let name): finished(act, device(name)?.start()?.description)
         case .killClient(let act, let name, atOnce: _):
             device(name)?.kill()
             device(name)?.dropWaitingActs()
@@ -277,7 +277,7 @@ final class World {
             let rows = try server.run.rows(recorder)
             record(.server(rows))
         } catch {
-            record(.aborted("cannot read the server's notes: \(error)"))
+            record(.aborted(.other("cannot read the server's notes: \(error)")))
         }
     }
 }
