@@ -479,7 +479,7 @@ let package = Package(
             name: "CommandSupportTests",
             dependencies: [
                 "Determinism", "LinkModel", "JSON", "ScenarioModel", "CommandSupport", "ConfigFiles", "PacketCapture",
-                nioCore, nioPosix, logging,
+                "TestSupport", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings),
         .testTarget(

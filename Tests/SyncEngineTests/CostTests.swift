@@ -4,6 +4,7 @@ import JSON
 import NotesContract
 import NotesService
 import SyncEngine
+import TestSupport
 import Testing
 
 /// The work of a first pull and of a long queue is linear in the number of notes.
@@ -154,10 +155,9 @@ import Testing
         }
     }
 
-    private static let isMeasured = ProcessInfo.processInfo.environment["SLOWLANE_SYNC_COST"] != nil
-
-    /// Prints the time of the engine per note; for a release build.
-    @Test(.enabled(if: isMeasured)) func theTimeOfAFirstPullAndOfALongQueueIsLinear() throws {
+    /// Prints the time of the engine per note. A debug build says nothing about it, and takes minutes.
+    @Test(.enabled(if: !_isDebugAssertConfiguration(), "times are those of a release build"))
+    func theTimeOfAFirstPullAndOfALongQueueIsLinear() throws {
         var perNote: [Int: Double] = [:]
         for count in [500, 5_000, 50_000] {
             var best = Double.infinity

@@ -4,6 +4,7 @@ import JSON
 import NotesContract
 import NotesService
 import SyncEngine
+import TestSupport
 import Testing
 
 /// The end of the process at every point of every operation: the end state is the same, and nothing is executed twice.
@@ -197,9 +198,8 @@ import Testing
         return (outcome, device.steps, device.commitSteps)
     }
 
-    /// `SLOWLANE_CONTRACTS=all` runs every contract.
-    static let contracts: [APIContract] =
-        ProcessInfo.processInfo.environment["SLOWLANE_CONTRACTS"] == "all" ? [.orig, .compat, .strict] : [.compat]
+    /// `SLOWLANE_SEEDS` adds contracts.
+    static let contracts: [APIContract] = TestSettings.isSoak ? [.orig, .compat, .strict] : [.compat]
 
     @Test(arguments: operations, contracts)
     func aKillAtAnyPointLeadsToTheSameEnd(_ operation: Operation, _ contract: APIContract) throws {
