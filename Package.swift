@@ -489,7 +489,7 @@ let package = Package(
                 "ScenarioWorld", "SlowlaneTesting", "TestSupport",
             ],
             swiftSettings: settings),
-        .testTarget(name: "TidyTests", swiftSettings: settings),
+        .testTarget(name: "TidyTests", dependencies: ["TestSupport"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -5,7 +5,7 @@ import Testing
 @testable import CommandSupport
 
 /// The lines of `slowlane events`.
-struct EventLineTests {
+@Suite struct EventLineTests {
     private static func lines(_ type: String, _ json: String) throws -> [String] {
         let data = try #require(JSONText.parse(Array(json.utf8)))
         return EventLine.lines(type, data, timeZone: try #require(TimeZone(secondsFromGMT: 3600)))

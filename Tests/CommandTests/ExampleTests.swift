@@ -1,9 +1,10 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The example clients in other languages, and scenarios with programs at the command line. The ten scenarios of
 /// Examples/python take longer: Examples/python/run.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ExampleTests {
+@Suite(.tags(.commands), .serialized, .timeLimit(.minutes(1))) struct ExampleTests {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Examples").path()
 

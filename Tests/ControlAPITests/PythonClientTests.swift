@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Toxiproxy's client library from PyPI (`scripts/setup --tests` installs it).
-@Suite(.timeLimit(.minutes(10))) struct PythonClientTests {
+@Suite(.tags(.servers), .timeLimit(.minutes(10))) struct PythonClientTests {
     /// The folder of this file.
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
 

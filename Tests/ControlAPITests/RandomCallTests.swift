@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Random API calls on a server with live traffic: 1000 calls; `SLOWLANE_SEEDS` adds calls.
-@Suite(.timeLimit(.minutes(15))) struct RandomCallTests {
+@Suite(.tags(.servers), .timeLimit(.minutes(15))) struct RandomCallTests {
     private static let calls = TestSettings.work(1000, soak: 100_000)
     private static let callsPerCaller = calls / callers / batch * batch
     private static let callers = 4

@@ -11,7 +11,7 @@ import Testing
 @testable import ProxyServer
 
 /// The events of proxies, in virtual time.
-struct EventFeedModelTests {
+@Suite struct EventFeedModelTests {
     /// A feed with one proxy that has no socket.
     private struct Feed {
         var model = EventFeedModel(version: "test", started: 1_000_000_000, dashboard: "on", limits: Self.limits)

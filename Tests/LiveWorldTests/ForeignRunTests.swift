@@ -4,12 +4,13 @@ import Foundation
 import ScenarioModel
 import ScenarioWorld
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import LiveWorld
 
 /// Runs with programs as clients and servers.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ForeignRunTests {
+@Suite(.tags(.runs), .serialized, .timeLimit(.minutes(1))) struct ForeignRunTests {
     /// Returns a scenario whose device A is a shell script.
     private static func scenario(
         _ script: String, adapter: String = "lines", starts: String = "empty", server: String = "",

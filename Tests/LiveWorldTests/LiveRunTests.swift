@@ -4,12 +4,13 @@ import Foundation
 import ScenarioModel
 import ScenarioWorld
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import LiveWorld
 
 /// Runs over the loopback interface.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct LiveRunTests {
+@Suite(.tags(.runs), .serialized, .timeLimit(.minutes(1))) struct LiveRunTests {
     @Test func eventsAreReportedInOrder() async throws {
         let scenario = try WorldCase(
             "short", .pass,

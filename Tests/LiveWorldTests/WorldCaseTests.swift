@@ -3,10 +3,11 @@ import LiveWorld
 import ScenarioModel
 import ScenarioWorld
 import SimulatedWorld
+import TestSupport
 import Testing
 
 /// The same small scenarios in virtual time and in real time.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct WorldCaseTests {
+@Suite(.tags(.runs), .serialized, .timeLimit(.minutes(3))) struct WorldCaseTests {
     private static func expect(_ verdict: Verdict, _ testCase: WorldCase) {
         let reasons = WorldCase.reasons(verdict)
         #expect(verdict.result == testCase.result, "\(testCase.name): \(reasons)")

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A connection of the HTTP server: framing, order, deadlines, slots.
-@Suite(.timeLimit(.minutes(10))) struct HTTPServerConnectionTests {
+@Suite(.tags(.services), .timeLimit(.minutes(10))) struct HTTPServerConnectionTests {
     typealias Respond = @Sendable (HTTPRequest, HTTPServer.Exchange) async -> HTTPServer.Response
 
     private static func withServer(

@@ -9,7 +9,7 @@ import Testing
 
 /// Random conversations with the HTTP server over a socket and with the pure machine: the bytes of the responses and
 /// the ends of the connections must be equal.
-@Suite(.timeLimit(.minutes(10))) struct HTTPServerDifferentialTests {
+@Suite(.tags(.services), .timeLimit(.minutes(10))) struct HTTPServerDifferentialTests {
     @Test func serverAndMachineGiveEqualResponses() async throws {
         var limits = HTTPServer.Limits()
         limits.bodyBytesMax = TestHandler.bodyBytesMax

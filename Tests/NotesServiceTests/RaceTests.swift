@@ -9,7 +9,7 @@ import Testing
 /// Concurrent writers over HTTP. The suite is serialized because each test keeps several cores busy.
 ///
 /// `SLOWLANE_SEEDS` adds rounds.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct RaceTests {
+@Suite(.tags(.services), .serialized, .timeLimit(.minutes(10))) struct RaceTests {
     private static let rounds = TestSettings.work(100, soak: 1000)
 
     /// The request of one writer in a round.

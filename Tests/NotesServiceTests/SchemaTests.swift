@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The OpenAPI documents against running servers, by schemathesis (`scripts/setup --tests` installs it).
-@Suite(.serialized, .timeLimit(.minutes(10))) struct SchemaTests {
+@Suite(.tags(.services), .serialized, .timeLimit(.minutes(10))) struct SchemaTests {
     /// The contracts are checked at once, because schemathesis waits for each response.
     @Test func everyResponseIsDocumented() async throws {
         let generated = try await withThrowingTaskGroup(of: Int.self) { group in

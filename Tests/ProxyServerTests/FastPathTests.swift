@@ -19,7 +19,7 @@ import Testing
 /// Connections on the fast path, and their move to the link when conditions apply.
 ///
 /// Serialized: the tests share the relays, and some block them.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct FastPathTests {
+@Suite(.tags(.proxies), .serialized, .timeLimit(.minutes(10))) struct FastPathTests {
     private static let latency = Toxic(
         name: "late", stream: .down, effect: .latency(latency: 60, jitter: 0))
 

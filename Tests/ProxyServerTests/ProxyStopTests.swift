@@ -9,7 +9,7 @@ import Testing
 @testable import ProxyServer
 
 /// Stopping during transfers: all bytes and then a FIN within the grace period, otherwise a RST.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct ProxyStopTests {
+@Suite(.tags(.proxies), .serialized, .timeLimit(.minutes(5))) struct ProxyStopTests {
     /// The way of the bytes.
     enum Path: CaseIterable { case slow, observed, tracked, fast }
 
