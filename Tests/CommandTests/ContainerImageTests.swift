@@ -13,7 +13,7 @@
         init() throws {
             root = try TemporaryFolder()
             let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent().appending(path: "scripts/image-root")
+                .deletingLastPathComponent().appending(path: "scripts/lib/image-root")
             let made = try runProgram(script.path(), [Command.binary.path(), root.url.path()])
             try #require(made.status == 0, "\(made.output)\(made.errors)")
         }

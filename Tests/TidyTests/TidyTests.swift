@@ -90,6 +90,20 @@ import Testing
         }
     }
 
+    /// The table of CONTRIBUTING.md fits on a screen.
+    private static let commandsMax = 14
+
+    @Test func theCommandsAreFewAndDescribed() {
+        let commands = SourceTree.files.map(\.path).filter { $0.hasPrefix("scripts/") && !$0.hasPrefix("scripts/lib/") }
+        #expect(commands.count <= Self.commandsMax && !commands.isEmpty)
+        let table = SourceTree.files.first { $0.path == "CONTRIBUTING.md" }?.lines ?? []
+        for command in commands {
+            #expect(
+                table.contains { $0.hasPrefix("| `\(command)` |") }, "\(command) is not in the table of CONTRIBUTING.md"
+            )
+        }
+    }
+
     @Test func noTextNamesThePathsOfOneMachine() {
         // The paths are composed here, so that this file contains none of them.
         let paths = ["root", "home", "Users", "work", "workspace"].map { "/" + $0 + "/" }
