@@ -330,6 +330,9 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "HTTPServingTests", dependencies: ["HTTPServing", "HTTPWire", "TestSupport", httpTypes],
+            swiftSettings: settings),
+        .testTarget(
             name: "SyncEngineTests",
             dependencies: [
                 "Determinism", "HTTPWire", "JSON", "NotesContract", "NotesService", "SyncEngine", "TestSupport",

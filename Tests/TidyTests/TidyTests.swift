@@ -73,7 +73,7 @@ import Testing
         "Tests/ImpairmentTests/ToxicTests.swift": "one suite with a shared fixture",
         "Tests/NotesServiceTests/ContractExtensionTests.swift": "one suite with a shared fixture",
         "Tests/NotesServiceTests/ContractTests+Rows.swift": "a table of requests and responses",
-        "Tests/NotesServiceTests/HTTPServerConnectionTests.swift": "one suite with a shared fixture",
+        "Tests/HTTPServingTests/HTTPServerConnectionTests.swift": "one suite with a shared fixture",
         "Tests/ProxyServerTests/FastPathTests.swift": "one suite with a shared fixture",
         "Tests/SyncEngineTests/HostileServerTests.swift": "one suite with a shared fixture",
         "Tests/ScenarioModelTests/ScenarioDirectorTests.swift": "one suite with a shared fixture",
