@@ -302,7 +302,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "Determinism", "LinkModel",
+                "Determinism", "LinkModel", "ClientApp", httpTypes,
             ], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(
             name: "LinkModelTests",

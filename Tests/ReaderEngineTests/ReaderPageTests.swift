@@ -1,6 +1,7 @@
 import ClientApp
 import Determinism
 import ReaderEngine
+import TestSupport
 import Testing
 
 /// Pages, errors and the cache.
