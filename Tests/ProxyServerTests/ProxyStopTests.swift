@@ -43,6 +43,12 @@ import Testing
         }
     }
 
+    /// Waits until a stop has begun: the proxy no longer listens.
+    private static func stopHasBegun(_ proxy: Proxy) async throws {
+        let port = proxy.address.port
+        try await blocking { try TestSocket.waitForRefusal(port: port) }
+    }
+
     /// The sender's last bytes follow after the stop has begun, with a pause in which nothing is in flight.
     @Test(arguments: Path.allCases) func bytesSentDuringTheGracePeriodArriveBeforeTheFIN(_ path: Path) async throws {
         try await withConnection(path) { proxy, sender, receiver in
@@ -95,7 +101,7 @@ import Testing
         try await withConnection(.slow) { proxy, sender, receiver in
             try await blocking { try sender.send(Self.bytes) }
             async let stopped = proxy.stop(grace: .hours(1))
-            try await Task.sleep(for: .milliseconds(200))
+            try await Self.stopHasBegun(proxy)
             #expect(await proxy.stop(grace: .zero) == false)
             #expect(await stopped == false)
             #expect(try await blocking { receiver.receiveToFailure() }.code == ECONNRESET)
