@@ -5,7 +5,8 @@ import SimulatedWorld
 import SyncEngine
 import Testing
 
-/// Kills at commit boundaries, and what scenarios do not check. `scripts/soak kills` and `scripts/soak coverage` do both with all built-in scenarios.
+/// Kills at commit boundaries, and what scenarios do not check. `scripts/soak kills` and `scripts/soak coverage` do both with
+/// all built-in scenarios.
 @Suite struct CatalogueSweepTests {
     private static func scenario(_ text: String) throws -> Scenario {
         try ScenarioFile(
