@@ -11,7 +11,7 @@ RUN swift package resolve
 COPY . .
 RUN swift build -c release --product slowlane \
     && strip .build/release/slowlane \
-    && scripts/image-root .build/release/slowlane /image
+    && scripts/lib/image-root .build/release/slowlane /image
 
 FROM scratch
 COPY --from=build /image/ /

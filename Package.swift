@@ -159,7 +159,8 @@ let package = Package(
             path: "Examples/ShoppingList/Sources/ShoppingList", swiftSettings: settings),
         // Tests, in the folders of the same floors.
         .target(
-            name: "TestSupport", dependencies: ["Determinism", "LinkModel"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["Determinism", "LinkModel", "Client", "HTTPTypes"],
+            path: "Tests/TestSupport",
             swiftSettings: settings),
         tests(
             "Core", "WireTests",
@@ -198,12 +199,13 @@ let package = Package(
         tests(
             "Drivers", "PacketCaptureTests",
             ["Determinism", "LinkModel", "TCPModel", "Impairment", "PacketCapture", "TestSupport", "NIOCore"]),
+        tests("Drivers", "HTTPSocketsTests", ["Wire", "HTTPSockets", "TestSupport", "HTTPTypes"]),
         tests(
             "Drivers", "LiveClientTests",
             [
                 "Determinism", "Wire", "NotesContract", "Client", "Expense", "HTTPSockets", "NotesService",
                 "NotesServer",
-                "LiveClient", "ShoppingListExample", "TestSupport", "GRDB", "GRDBSQLite", "HTTPTypes", "NIOCore",
+                "LiveClient", "TestSupport", "ShoppingListExample", "GRDB", "GRDBSQLite", "HTTPTypes", "NIOCore",
             ]),
         tests(
             "Drivers", "NotesServiceTests",

@@ -1,4 +1,4 @@
-"""The same notes with FastAPI and sqlite3, for `scripts/benchmark-notes --only twin`.
+"""The same notes with FastAPI and sqlite3, for `scripts/benchmark notes --only twin`.
 
 Basic authentication, the index, the list, one note, creation, over a file with a write-ahead log. `async def` without a
 thread pool and responses encoded directly: the fastest forms in FastAPI.

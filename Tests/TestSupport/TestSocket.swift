@@ -56,6 +56,18 @@ public final class TestSocket: Sendable {
         return socket
     }
 
+    /// Waits until a port refuses connections, for a minute at most.
+    public static func waitForRefusal(port: Int) throws {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while true {
+            do { _ = try connect(port: port) } catch let failure as Failure where failure.code == ECONNREFUSED {
+                return
+            }
+            guard ContinuousClock.now < deadline else { throw Failure(call: "wait for a refusal", code: ETIMEDOUT) }
+            usleep(2000)
+        }
+    }
+
     /// Listens on a port of the loopback interface; 0 picks a free port.
     public static func listen(on port: Int = 0, backlog: CInt = 1024) throws -> (socket: TestSocket, port: Int) {
         let socket = TestSocket(makeDescriptor())

@@ -100,7 +100,7 @@ import Testing
         "Tests/Core/ImpairmentTests/ToxicTests.swift": "one suite with a shared fixture",
         "Tests/Drivers/NotesServiceTests/ContractExtensionTests.swift": "one suite with a shared fixture",
         "Tests/Drivers/NotesServiceTests/ContractTests+Rows.swift": "a table of requests and responses",
-        "Tests/Drivers/NotesServiceTests/HTTPServerConnectionTests.swift": "one suite with a shared fixture",
+        "Tests/Drivers/HTTPSocketsTests/HTTPServerConnectionTests.swift": "one suite with a shared fixture",
         "Tests/Drivers/ProxyTests/FastPathTests.swift": "one suite with a shared fixture",
         "Tests/Core/ClientTests/HostileServerTests.swift": "one suite with a shared fixture",
         "Tests/Core/ScenarioTests/ScenarioDirectorTests.swift": "one suite with a shared fixture",
@@ -114,6 +114,20 @@ import Testing
                 || [".swift", ".c", ".h", ".py"].contains { file.path.hasSuffix($0) }
             guard isSource, file.lines.count - 1 > Self.linesMax, Self.longFiles[file.path] == nil else { continue }
             Issue.record("\(file.path) has \(file.lines.count - 1) lines, more than \(Self.linesMax)")
+        }
+    }
+
+    /// The table of CONTRIBUTING.md fits on a screen.
+    private static let commandsMax = 14
+
+    @Test func theCommandsAreFewAndDescribed() {
+        let commands = SourceTree.files.map(\.path).filter { $0.hasPrefix("scripts/") && !$0.hasPrefix("scripts/lib/") }
+        #expect(commands.count <= Self.commandsMax && !commands.isEmpty)
+        let table = SourceTree.files.first { $0.path == "CONTRIBUTING.md" }?.lines ?? []
+        for command in commands {
+            #expect(
+                table.contains { $0.hasPrefix("| `\(command)` |") }, "\(command) is not in the table of CONTRIBUTING.md"
+            )
         }
     }
 

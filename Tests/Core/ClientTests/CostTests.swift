@@ -3,6 +3,7 @@ import Determinism
 import Foundation
 import NotesContract
 import NotesService
+import TestSupport
 import Testing
 import Wire
 
@@ -154,10 +155,9 @@ import Wire
         }
     }
 
-    private static let isMeasured = ProcessInfo.processInfo.environment["SLOWLANE_SYNC_COST"] != nil
-
-    /// Prints the time of the engine per note; for a release build.
-    @Test(.enabled(if: isMeasured)) func theTimeOfAFirstPullAndOfALongQueueIsLinear() throws {
+    /// Prints the time of the engine per note. A debug build says nothing about it, and takes minutes.
+    @Test(.enabled(if: !_isDebugAssertConfiguration(), "times are those of a release build"))
+    func theTimeOfAFirstPullAndOfALongQueueIsLinear() throws {
         var perNote: [Int: Double] = [:]
         for count in [500, 5_000, 50_000] {
             var best = Double.infinity

@@ -3,6 +3,7 @@ import Determinism
 import Foundation
 import NotesContract
 import NotesService
+import TestSupport
 import Testing
 import Wire
 
@@ -197,9 +198,8 @@ import Wire
         return (outcome, device.steps, device.commitSteps)
     }
 
-    /// `SLOWLANE_CONTRACTS=all` runs every contract.
-    static let contracts: [APIContract] =
-        ProcessInfo.processInfo.environment["SLOWLANE_CONTRACTS"] == "all" ? [.orig, .compat, .strict] : [.compat]
+    /// `SLOWLANE_SEEDS` adds contracts.
+    static let contracts: [APIContract] = TestSettings.isSoak ? [.orig, .compat, .strict] : [.compat]
 
     @Test(arguments: operations, contracts)
     func aKillAtAnyPointLeadsToTheSameEnd(_ operation: Operation, _ contract: APIContract) throws {

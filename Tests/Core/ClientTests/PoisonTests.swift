@@ -34,7 +34,7 @@ import Wire
         var testDescription: String { "\(contract) \(request) \(failure)" }
     }
 
-    /// The failures that every contract has to survive, and the others in one. `SLOWLANE_CONTRACTS=all` runs every contract.
+    /// The failures that every contract has to survive, and the others in one. `SLOWLANE_SEEDS` adds contracts.
     static let cases = Request.allCases.flatMap { request in
         Failure.allCases.flatMap { failure in
             let isCommon = [.unavailable, .serverError, .cut, .forbidden].contains(failure)

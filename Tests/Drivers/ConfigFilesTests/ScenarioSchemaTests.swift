@@ -6,7 +6,7 @@ import Testing
 @testable import ConfigFiles
 
 /// The JSON Schema of scenario files, against a validator from PyPI.
-@Suite struct ScenarioSchemaTests {
+@Suite(.tags(.services)) struct ScenarioSchemaTests {
     /// Prints `accepted` or `rejected` for each file named after the schema.
     private static let validator = """
         import json, sys, yaml, jsonschema

@@ -88,12 +88,12 @@ import struct Scenario.SourceLocation
 
     /// Without `SLOWLANE_SEEDS` a few.
     private static let builtIn =
-        randomSeeds(1).count > 1
+        TestSettings.isSoak
         ? ScenarioCatalogue.names : ["commuter-30-minutes", "operation-ids", "upgrade-with-queue", "validators"]
 
     @Test(arguments: builtIn) func aBuiltInScenarioIsReadAsItIsWritten(_ name: String) throws {
         let runs = try ScenarioCatalogue.scenario(name).runs(ofVariant: nil)
-        for run in randomSeeds(1).count > 1 ? runs : Array(runs.prefix(1)) { try Self.check(run) }
+        for run in TestSettings.isSoak ? runs : Array(runs.prefix(1)) { try Self.check(run) }
     }
 
     @Test(arguments: ScenarioExamples.names) func anExampleIsReadAsItIsWritten(_ name: String) throws {

@@ -5,7 +5,7 @@ import Testing
 import Wire
 
 /// Toxiproxy's contract over HTTP, and with proxies that have sockets. `APIResponseTests` has the rest.
-@Suite(.timeLimit(.minutes(10))) struct APITests {
+@Suite(.tags(.servers), .timeLimit(.minutes(10))) struct APITests {
     // MARK: The HTTP layer
 
     @Test func bodiesOfAnyTypeAndFramingAreRead() async throws {

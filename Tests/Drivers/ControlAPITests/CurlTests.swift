@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Unusual but valid requests from `curl`, with the responses of Toxiproxy 2.12.0.
-@Suite(.timeLimit(.minutes(10))) struct CurlTests {
+@Suite(.tags(.servers), .timeLimit(.minutes(10))) struct CurlTests {
     @Test func unusualRequestsGetTheResponsesOfTheOriginal() async throws {
         try await withServer { (call, _) async throws in
             func curl(_ path: String, _ arguments: [String]) async throws -> (status: String, body: String) {

@@ -7,7 +7,7 @@ import Testing
 import Wire
 
 /// The stream of events over HTTP, with proxies that have sockets.
-@Suite(.timeLimit(.minutes(2))) struct EventStreamTests {
+@Suite(.tags(.servers), .timeLimit(.minutes(2))) struct EventStreamTests {
     /// The events that a reader has got.
     private final class Events: Sendable {
         private let events = Mutex<[(type: String, data: JSONValue)]>([])

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// API clients that do not read, do not finish their requests, or use HTTP/1.0. A client with the token is served meanwhile.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct HostileCallerTests {
+@Suite(.tags(.servers), .serialized, .timeLimit(.minutes(10))) struct HostileCallerTests {
     private static let owner = ["Authorization: Bearer secret"]
 
     /// The resident memory of this process in bytes.

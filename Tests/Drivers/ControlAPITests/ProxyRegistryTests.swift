@@ -9,7 +9,7 @@ import Wire
 @testable import ControlAPI
 
 /// Proxies when a change fails or a name lookup hangs.
-@Suite(.timeLimit(.minutes(10))) struct ProxyRegistryTests {
+@Suite(.tags(.servers), .timeLimit(.minutes(10))) struct ProxyRegistryTests {
     // MARK: Populate
 
     private func expectEcho(_ client: TestSocket) async throws {

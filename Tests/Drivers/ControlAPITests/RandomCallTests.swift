@@ -6,10 +6,9 @@ import TestSupport
 import Testing
 import Wire
 
-/// Random API calls on a server with live traffic: 1000 calls, or `SLOWLANE_RANDOM_CALLS`.
-@Suite(.timeLimit(.minutes(15))) struct RandomCallTests {
-    private static let calls =
-        ProcessInfo.processInfo.environment["SLOWLANE_RANDOM_CALLS"].flatMap { Int($0) } ?? 1000
+/// Random API calls on a server with live traffic: 1000 calls; `SLOWLANE_SEEDS` adds calls.
+@Suite(.tags(.servers), .timeLimit(.minutes(15))) struct RandomCallTests {
+    private static let calls = TestSettings.work(1000, soak: 100_000)
     private static let callsPerCaller = calls / callers / batch * batch
     private static let callers = 4
     /// The number of pipelined requests.

@@ -10,7 +10,7 @@ import Testing
 #endif
 
 /// Clients of a proxy whose upstream refuses connections.
-@Suite(.timeLimit(.minutes(10))) struct UnreachableUpstreamTests {
+@Suite(.tags(.servers), .timeLimit(.minutes(10))) struct UnreachableUpstreamTests {
     /// Toxiproxy's own tests require that `connect()` succeeds and that the first read returns the end of the stream.
     @Test(arguments: [false, true]) func aProxyOfToxiproxysAPIClosesItsClientWithAFIN(_ hasToxic: Bool) async throws {
         try await withServer { (call, _) async throws in

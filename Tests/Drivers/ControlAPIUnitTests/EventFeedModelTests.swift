@@ -10,7 +10,7 @@ import Testing
 @testable import Wire
 
 /// The events of proxies, in virtual time.
-struct EventFeedModelTests {
+@Suite struct EventFeedModelTests {
     /// A feed with one proxy that has no socket.
     private struct Feed {
         var model = EventFeedModel(version: "test", started: 1_000_000_000, dashboard: "on", limits: Self.limits)

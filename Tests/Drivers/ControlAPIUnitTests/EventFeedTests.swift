@@ -187,7 +187,7 @@ import Wire
 }
 
 /// The files of the dashboard.
-struct DashboardTests {
+@Suite struct DashboardTests {
     private func get(
         _ path: String, accept: String? = "text/html", method: HTTPRequest.Method = .get, tag: String? = nil,
         _ dashboard: Dashboard = Dashboard()

@@ -6,7 +6,7 @@ import Wire
 @testable import ControlAPI
 
 /// The buffer of events.
-struct EventLogTests {
+@Suite struct EventLogTests {
     @Test func eventsAreNumberedAndInTheFormatOfServerSentEvents() {
         var log = EventLog(firstID: 7)
         log.append(.link, "a", #"{"t":1}"#)
@@ -84,7 +84,7 @@ struct EventLogTests {
 }
 
 /// The parser of the stream.
-struct EventStreamParserTests {
+@Suite struct EventStreamParserTests {
     private static let text =
         "\u{FEFF}".dropFirst()
         + "id: 1\nevent: link\ndata: {\"a\":\ndata: 1}\n\n: comment\n\nid:2\r\ndata: x\r\n\r\nid: 3\rdata: y\r\rdata: lost"

@@ -12,7 +12,7 @@ import Wire
 @testable import Proxy
 
 /// Recordings of links and faults, in virtual time.
-struct LinkRecordingTests {
+@Suite struct LinkRecordingTests {
     private static let base: Int64 = 1_700_000_000_000_000_000
 
     private static func proxy(_ name: String = "notes") -> ManagedProxy {

@@ -10,7 +10,7 @@ import Worlds
 @testable import LiveWorld
 
 /// Runs with programs as clients and servers.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ForeignRunTests {
+@Suite(.tags(.runs), .serialized, .timeLimit(.minutes(1))) struct ForeignRunTests {
     /// Returns a scenario whose device A is a shell script.
     private static func scenario(
         _ script: String, adapter: String = "lines", starts: String = "empty", server: String = "",

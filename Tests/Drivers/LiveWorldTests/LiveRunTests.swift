@@ -3,13 +3,14 @@ import Determinism
 import Foundation
 import Scenario
 import Synchronization
+import TestSupport
 import Testing
 import Worlds
 
 @testable import LiveWorld
 
 /// Runs over the loopback interface.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct LiveRunTests {
+@Suite(.tags(.runs), .serialized, .timeLimit(.minutes(1))) struct LiveRunTests {
     @Test func eventsAreReportedInOrder() async throws {
         let scenario = try WorldCase(
             "short", .pass,

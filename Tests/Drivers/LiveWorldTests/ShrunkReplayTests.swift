@@ -3,13 +3,14 @@ import ConfigFiles
 import Determinism
 import LinkModel
 import LiveWorld
+import TestSupport
 import Testing
 import Worlds
 
 @testable import Scenario
 
 /// Failures that were found and shrunk in virtual time, run over sockets with the real clock.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct ShrunkReplayTests {
+@Suite(.tags(.runs), .serialized, .timeLimit(.minutes(3))) struct ShrunkReplayTests {
     /// Two minutes in which users and links of two devices do more than a failure needs: a lost response, a write of
     /// another client while a change is pending, and a kill with changes in the queue.
     private static let noisy = """

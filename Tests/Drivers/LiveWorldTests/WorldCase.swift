@@ -1,11 +1,12 @@
 import ConfigFiles
 import Determinism
 import Scenario
+import TestSupport
 import Testing
 import Worlds
 
 /// A small scenario whose verdict is the same in both worlds.
-struct WorldCase: Sendable, CustomTestStringConvertible {
+struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
     let name: String
     let text: String
     let result: Verdict.Result
@@ -13,6 +14,8 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
     var reason: String?
     /// Whether requests and times may be compared between the worlds.
     var hasParity = true
+
+    var id: String { name }
 
     var testDescription: String { name }
 
@@ -44,6 +47,13 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
             case .inconclusive(let reason, _): "\(check.description): ? \(reason)"
             }
         }.joined(separator: "\n")
+    }
+
+    /// Records an issue if a verdict is not the expected one.
+    func expect(_ verdict: Verdict, sourceLocation: Testing.SourceLocation = #_sourceLocation) {
+        let reasons = Self.reasons(verdict)
+        #expect(verdict.result == result, "\(reasons)", sourceLocation: sourceLocation)
+        if let reason { #expect(reasons.contains(reason), "\(reasons)", sourceLocation: sourceLocation) }
     }
 
     // MARK: Phases
@@ -429,4 +439,16 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
     static let all =
         phases + steps + traffic + budgets + networks + faults + kills + drawn + repetitions + requests + acts
         + screens + patterns + networkFirst + fieldApp
+
+    /// The cases that `SLOWLANE_CASE` names; all without it.
+    static let selected: [WorldCase] = {
+        guard let names = TestSettings.cases else { return all }
+        return names.map { name in
+            guard let found = all.first(where: { $0.name == name }) else {
+                fatalError(
+                    "SLOWLANE_CASE: there is no case '\(name)'; Tests/LiveWorldTests/WorldCase*.swift have the names")
+            }
+            return found
+        }
+    }()
 }

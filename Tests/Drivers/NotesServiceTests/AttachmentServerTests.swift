@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Attachments over HTTP: bodies of bytes that are not text, larger than a write.
-@Suite(.timeLimit(.minutes(10))) struct AttachmentServerTests {
+@Suite(.tags(.services), .timeLimit(.minutes(10))) struct AttachmentServerTests {
     /// Sends a request and returns the head and the body of the response.
     private static func ask(_ port: Int, _ head: [String], _ body: [UInt8] = []) throws -> (head: String, body: [UInt8])
     {

@@ -8,7 +8,7 @@ import Testing
 import Wire
 
 /// The rows of the contract table against a server of their own, over HTTP, for each contract.
-@Suite(.timeLimit(.minutes(10))) struct ContractTests {
+@Suite(.tags(.services), .timeLimit(.minutes(10))) struct ContractTests {
     @Test(arguments: APIContract.all) func everyRowHolds(contract: APIContract) async throws {
         let document = Document(contract)
         for row in Row.all {

@@ -9,11 +9,7 @@ import Wire
 
 /// Random conversations with the HTTP server over a socket and with the pure machine: the bytes of the responses and
 /// the ends of the connections must be equal.
-@Suite(.timeLimit(.minutes(10))) struct HTTPServerDifferentialTests {
-    /// The number of conversations; `SLOWLANE_CONVERSATIONS` sets another.
-    private static let rounds =
-        ProcessInfo.processInfo.environment["SLOWLANE_CONVERSATIONS"].flatMap(UInt64.init) ?? 150
-
+@Suite(.tags(.services), .timeLimit(.minutes(10))) struct HTTPServerDifferentialTests {
     @Test func serverAndMachineGiveEqualResponses() async throws {
         var limits = HTTPServer.Limits()
         limits.bodyBytesMax = TestHandler.bodyBytesMax
@@ -25,7 +21,7 @@ import Wire
         let (port, connectionLimits) = (server.port, limits.connection)
         let differences = try await blocking {
             var differences: [String] = []
-            for seed in 0..<Self.rounds where differences.count < 10 {
+            for seed in randomSeeds(150, soak: 2000) where differences.count < 10 {
                 var writer = ConversationGenerator(seed: seed)
                 let conversation = writer.conversation()
                 var model = ModelConnection(connectionLimits, seed: seed)

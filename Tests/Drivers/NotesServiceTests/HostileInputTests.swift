@@ -8,7 +8,7 @@ import Testing
 import Wire
 
 /// Hostile input gets a 4xx with a reason, or is served; never a 5xx.
-@Suite(.timeLimit(.minutes(10))) struct HostileInputTests {
+@Suite(.tags(.services), .timeLimit(.minutes(10))) struct HostileInputTests {
     /// JSON values of every kind in every field, for every method with a body.
     @Test(arguments: APIContract.all) func noBodyCausesA500(contract: APIContract) throws {
         let fixture = try Fixture(contract)

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The server over real sockets.
-@Suite(.timeLimit(.minutes(10))) struct NotesServerTests {
+@Suite(.tags(.services), .timeLimit(.minutes(10))) struct NotesServerTests {
     private static func withServer(
         _ service: NotesService, _ body: (Int) async throws -> Void
     ) async throws {

@@ -8,10 +8,9 @@ import Wire
 
 /// Concurrent writers over HTTP. The suite is serialized because each test keeps several cores busy.
 ///
-/// `SLOWLANE_RACE_ROUNDS` sets the number of rounds (default: 100).
-@Suite(.serialized, .timeLimit(.minutes(10))) struct RaceTests {
-    private static let rounds =
-        ProcessInfo.processInfo.environment["SLOWLANE_RACE_ROUNDS"].flatMap { Int($0) }.map { max(1, $0) } ?? 100
+/// `SLOWLANE_SEEDS` adds rounds.
+@Suite(.tags(.services), .serialized, .timeLimit(.minutes(10))) struct RaceTests {
+    private static let rounds = TestSettings.work(100, soak: 1000)
 
     /// The request of one writer in a round.
     private struct Attempt: Sendable {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The OpenAPI documents against running servers, by schemathesis (`scripts/setup --tests` installs it).
-@Suite(.serialized, .timeLimit(.minutes(10))) struct SchemaTests {
+@Suite(.tags(.services), .serialized, .timeLimit(.minutes(10))) struct SchemaTests {
     /// The contracts are checked at once, because schemathesis waits for each response.
     @Test func everyResponseIsDocumented() async throws {
         let generated = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -34,7 +34,7 @@ import Testing
             try text.write(to: URL(filePath: folder.path(name)), atomically: true, encoding: .utf8)
         }
         // The random requests of all contracts take three times as long; `SLOWLANE_SEEDS` adds them.
-        let isComplete = contract == .compat || randomSeeds(1).count > 1
+        let isComplete = contract == .compat || TestSettings.isSoak
         let phases = isComplete ? "examples,coverage,fuzzing,stateful" : "examples,coverage"
         let (status, text) = try await runPython(
             "schemathesis",

@@ -7,7 +7,7 @@ import Testing
 import Wire
 
 /// Slow and stalled clients of the HTTP server.
-@Suite(.timeLimit(.minutes(10))) struct SlowClientTests {
+@Suite(.tags(.services), .timeLimit(.minutes(10))) struct SlowClientTests {
     private static func withServer(
         _ limits: HTTPServer.Limits,
         _ respond: @escaping @Sendable (HTTPRequest, HTTPServer.Exchange) async -> HTTPServer.Response,

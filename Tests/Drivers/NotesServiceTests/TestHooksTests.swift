@@ -8,7 +8,7 @@ import Testing
 import Wire
 
 /// Test hooks over HTTP and in Swift.
-@Suite(.timeLimit(.minutes(10))) struct TestHooksTests {
+@Suite(.tags(.services), .timeLimit(.minutes(10))) struct TestHooksTests {
     private static func withServer(_ body: @escaping @Sendable (Int, Fixture) async throws -> Void) async throws {
         let fixture = try Fixture(testHooks: TestHooks())
         let server = try await NotesServer.start(fixture.service, host: "127.0.0.1", port: 0)

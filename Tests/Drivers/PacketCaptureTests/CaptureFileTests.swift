@@ -4,7 +4,7 @@ import Testing
 
 @testable import PacketCapture
 
-struct CaptureFileTests {
+@Suite struct CaptureFileTests {
     @Test func blocksAreCompleteAndPadded() throws {
         var file = PcapNG.header(application: "slowlane", interface: "a link")
         for size in 0..<9 {

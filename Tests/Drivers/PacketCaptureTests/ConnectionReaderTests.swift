@@ -66,7 +66,7 @@ let request =
     "PUT /notes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 6000\r\n\r\n" + String(repeating: "x", count: 6000)
 let response = "HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n" + String(repeating: "y", count: 90_000)
 
-struct ConnectionReaderTests {
+@Suite struct ConnectionReaderTests {
     @Test(arguments: 0..<40 as Range<UInt64>) func anExchangeOverALossyLinkIsReadFromItsPackets(_ seed: UInt64) throws {
         let frames = conversation(request, response, lossy, seed: seed)
         var reader = ConnectionReader(port: 8000, readsHTTP: true)

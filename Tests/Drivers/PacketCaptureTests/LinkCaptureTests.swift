@@ -7,7 +7,7 @@ import Testing
 
 @testable import PacketCapture
 
-struct LinkCaptureTests {
+@Suite struct LinkCaptureTests {
     /// An enhanced packet block of a pcapng file.
     private struct Block {
         let time: UInt64

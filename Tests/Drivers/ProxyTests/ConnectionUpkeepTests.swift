@@ -11,7 +11,7 @@ import Testing
     import Foundation
 
     /// Keep-alive, and the limit on file descriptors that all proxies share.
-    @Suite(.serialized, .timeLimit(.minutes(2))) struct ConnectionUpkeepTests {
+    @Suite(.tags(.proxies), .serialized, .timeLimit(.minutes(2))) struct ConnectionUpkeepTests {
         /// The kernel's timers of established connections with a local or remote port: 2 is keep-alive (proc(5)).
         private static func timers(ofPort port: Int) throws -> [Int] {
             // The file's size is reported as 0, so it is read to its end.

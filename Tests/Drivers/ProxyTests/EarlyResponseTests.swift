@@ -35,7 +35,7 @@ enum CarriedBy: CaseIterable {
 }
 
 /// A socket that fails may have received data first. Its peer gets all of that data, and then the RST.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct EarlyResponseTests {
+@Suite(.tags(.proxies), .serialized, .timeLimit(.minutes(5))) struct EarlyResponseTests {
     /// The server responds and closes without reading the whole request, so its kernel sends a RST.
     @Test(arguments: CarriedBy.allCases) func anEarlyResponseArrivesCompleteDuringAnUpload(_ carrier: CarriedBy)
         async throws

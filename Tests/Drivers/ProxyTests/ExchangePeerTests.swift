@@ -12,7 +12,7 @@ import Wire
 @testable import Proxy
 
 /// Exchange tracking with independent HTTP clients and servers: every request and response is recognised.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct ExchangePeerTests {
+@Suite(.tags(.proxies), .serialized, .timeLimit(.minutes(10))) struct ExchangePeerTests {
     private struct Seen {
         var methods: [String] = []
         var statuses: [Int] = []

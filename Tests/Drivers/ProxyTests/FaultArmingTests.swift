@@ -10,7 +10,7 @@ import Testing
 /// Faults that are armed and disarmed at random moments while 64 connections carry bodies that contain request lines.
 ///
 /// `SLOWLANE_SEEDS=1000` arms 100 000 times.
-@Suite(.timeLimit(.minutes(20))) struct FaultArmingTests {
+@Suite(.tags(.proxies), .timeLimit(.minutes(20))) struct FaultArmingTests {
     /// A text that is a request for the fault, or the beginning of another message, if it is taken for the start of one.
     private static let fragments = [
         "POST /trap HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello", "GET /trap HTTP/1.1\r\nHost: h\r\n\r\n",

@@ -10,7 +10,7 @@ import Testing
 @testable import Proxy
 
 /// The table of faults with sockets: a client and a server around a proxy.
-@Suite(.timeLimit(.minutes(1))) struct FaultTableTests {
+@Suite(.tags(.proxies), .timeLimit(.minutes(1))) struct FaultTableTests {
     /// What a peer has seen.
     private struct Seen: Sendable {
         var bytes: [UInt8] = []

@@ -6,7 +6,7 @@ import Testing
 @testable import Proxy
 
 /// Connections that loop back to a proxy are reset after few rounds.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct LoopDetectorTests {
+@Suite(.tags(.proxies), .serialized, .timeLimit(.minutes(2))) struct LoopDetectorTests {
     private static func start(
         _ listen: Endpoint, upstream: Endpoint, allowsFastPath: Bool, resolvesPerConnection: Bool = true
     ) async throws -> Proxy {

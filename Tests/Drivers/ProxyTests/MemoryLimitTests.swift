@@ -7,7 +7,7 @@ import Testing
 @testable import Proxy
 
 /// All connections together stay within the memory limit, also when they move from the fast path to the link at once.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct MemoryLimitTests {
+@Suite(.tags(.proxies), .serialized, .timeLimit(.minutes(2))) struct MemoryLimitTests {
     @Test func uploadsThatMoveToTheLinkTogetherKeepToTheLimit() async throws {
         let direction = DirectionConditions(rate: .kilobits(40_000), delay: .milliseconds(1))
         let buffers = BufferLimits(bytesMaxTotal: 8 << 20)

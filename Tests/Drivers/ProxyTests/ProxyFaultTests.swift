@@ -11,7 +11,7 @@ import Testing
 @testable import Proxy
 
 /// Fault rules of a running proxy.
-@Suite(.timeLimit(.minutes(2))) struct ProxyFaultTests {
+@Suite(.tags(.proxies), .timeLimit(.minutes(2))) struct ProxyFaultTests {
     private final class Messages: Sendable {
         private let lines = Mutex<[String]>([])
 

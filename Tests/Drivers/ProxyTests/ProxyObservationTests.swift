@@ -9,7 +9,7 @@ import Wire
 @testable import Proxy
 
 /// Observers of a running proxy.
-@Suite(.timeLimit(.minutes(2))) struct ProxyObservationTests {
+@Suite(.tags(.proxies), .timeLimit(.minutes(2))) struct ProxyObservationTests {
     private static func connect(_ proxy: Proxy, _ listener: TestSocket) async throws -> (TestSocket, TestSocket) {
         try await blocking { (try TestSocket.connect(port: proxy.address.port), try listener.accept()) }
     }

@@ -9,7 +9,7 @@ import Testing
 @testable import Proxy
 
 /// Stopping during transfers: all bytes and then a FIN within the grace period, otherwise a RST.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct ProxyStopTests {
+@Suite(.tags(.proxies), .serialized, .timeLimit(.minutes(5))) struct ProxyStopTests {
     /// The way of the bytes.
     enum Path: CaseIterable { case slow, observed, tracked, fast }
 
@@ -41,6 +41,12 @@ import Testing
                 try await body(proxy, sendsToServer ? client : server, sendsToServer ? server : client)
             }
         }
+    }
+
+    /// Waits until a stop has begun: the proxy no longer listens.
+    private static func stopHasBegun(_ proxy: Proxy) async throws {
+        let port = proxy.address.port
+        try await blocking { try TestSocket.waitForRefusal(port: port) }
     }
 
     /// The sender's last bytes follow after the stop has begun, with a pause in which nothing is in flight.
@@ -95,7 +101,7 @@ import Testing
         try await withConnection(.slow) { proxy, sender, receiver in
             try await blocking { try sender.send(Self.bytes) }
             async let stopped = proxy.stop(grace: .hours(1))
-            try await Task.sleep(for: .milliseconds(200))
+            try await Self.stopHasBegun(proxy)
             #expect(await proxy.stop(grace: .zero) == false)
             #expect(await stopped == false)
             #expect(try await blocking { receiver.receiveToFailure() }.code == ECONNRESET)

@@ -38,7 +38,7 @@ enum Path: CaseIterable {
 private let dead = Conditions(up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))
 private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
 
-@Suite(.timeLimit(.minutes(10))) struct ProxyTests {
+@Suite(.tags(.proxies), .timeLimit(.minutes(10))) struct ProxyTests {
     @Test(arguments: Path.allCases) func carriesBytesBothWays(_ path: Path) async throws {
         try await withProxy(path.conditions, allowsFastPath: path.allowsFastPath) { proxy, listener in
             let start = ContinuousClock.now

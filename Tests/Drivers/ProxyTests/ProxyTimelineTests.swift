@@ -21,7 +21,7 @@ private let refusal = Conditions(up: .clear, down: .clear, connectionPolicy: .re
 ///
 /// The tests open no connection and read no status before the change is due: either would make the proxy process what
 /// is due.
-@Suite(.timeLimit(.minutes(2))) struct ProxyTimelineTests {
+@Suite(.tags(.proxies), .timeLimit(.minutes(2))) struct ProxyTimelineTests {
     private static let changeTime = Nanoseconds.milliseconds(100)
     /// The time after which the change has happened even on a busy machine.
     private static let checkTime = Duration.seconds(1)

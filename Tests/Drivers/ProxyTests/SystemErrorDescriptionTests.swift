@@ -11,7 +11,7 @@ import Testing
     import Musl
 #endif
 
-struct SystemErrorDescriptionTests {
+@Suite struct SystemErrorDescriptionTests {
     @Test func anErrnoIsNamed() {
         let description = SystemErrorDescription(IOError(errnoCode: EADDRINUSE, reason: "bind"))
         #expect(description.text == "address already in use")

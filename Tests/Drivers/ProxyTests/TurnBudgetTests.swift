@@ -17,7 +17,7 @@ import Testing
 #endif
 
 /// Proxies on one event loop share its time.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct TurnBudgetTests {
+@Suite(.tags(.proxies), .serialized, .timeLimit(.minutes(5))) struct TurnBudgetTests {
     /// Starts a proxy without a fast path, and a listening socket as its upstream.
     private static func start(
         on group: any EventLoopGroup, _ configure: (inout ProxyConfiguration) -> Void = { _ in }

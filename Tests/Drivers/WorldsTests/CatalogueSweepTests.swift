@@ -5,7 +5,8 @@ import Scenario
 import Testing
 import Worlds
 
-/// Kills at commit boundaries, and what scenarios do not check. `scripts/soak` does both with all built-in scenarios.
+/// Kills at commit boundaries, and what scenarios do not check. `scripts/soak kills` and `scripts/soak coverage` do both with
+/// all built-in scenarios.
 @Suite struct CatalogueSweepTests {
     private static func scenario(_ text: String) throws -> Scenario {
         try ScenarioFile(
@@ -22,16 +23,13 @@ import Worlds
 
     // MARK: Kills
 
-    /// The scenarios in `SLOWLANE_KILLS`, separated by commas, with all variants and boundaries; a sample by default.
-    private static let killed = ProcessInfo.processInfo.environment["SLOWLANE_KILLS"]?.split(separator: ",").map(
-        String.init)
-
-    @Test(arguments: killed ?? ["put-answer-lost", "edit-vs-edit", "late-answer"])
+    /// A sample; `scripts/soak kills` takes all scenarios with all variants and boundaries.
+    @Test(arguments: ["put-answer-lost", "edit-vs-edit", "late-answer"])
     func aKillAtACommitBoundaryLeadsToTheSameEnd(_ name: String) throws {
-        for scenario in try ScenarioCatalogue.scenario(name).runs(ofVariant: Self.killed == nil ? "none" : nil) {
-            let sweep = try KillSweep(scenario, every: Self.killed == nil ? 3 : 1)
+        for scenario in try ScenarioCatalogue.scenario(name).runs(ofVariant: "none") {
+            let sweep = try KillSweep(scenario, every: 3)
             #expect(sweep.differences.isEmpty, "\(sweep.differences)")
-            #expect(Self.killed != nil || sweep.kills > 1)
+            #expect(sweep.kills > 1)
         }
     }
 

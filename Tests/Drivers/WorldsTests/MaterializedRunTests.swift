@@ -59,7 +59,7 @@ import Testing
         )
     }
 
-    private static let isSoak = randomSeeds(1).count > 1
+    private static let isSoak = TestSettings.isSoak
 
     @Test(.enabled(if: isSoak), arguments: randomSeeds(1)) func aRunWithFlapsAndOptionalFaultsIsTheSame(_ seed: UInt64)
         throws

@@ -79,7 +79,7 @@ import Testing
 
     @Test func theResultDependsOnTheNumberOfRunsOnly() throws {
         let scenario = try Self.scenario(Self.noisy)
-        for runsMax in randomSeeds(1).count > 1 ? [3, 40, 2000] : [6] {
+        for runsMax in TestSettings.isSoak ? [3, 40, 2000] : [6] {
             let texts = try (0..<2).map { _ in
                 try ScenarioWriter.text(Self.shrink(scenario, .client(.dropsOnLostResponse), runsMax: runsMax).scenario)
             }

@@ -62,7 +62,7 @@ extension Scenario: CustomTestStringConvertible {
     /// Those that take milliseconds.
     private static let short = builtIn.filter { !$0.tags.contains("soak") }
 
-    @Test(arguments: oneOfEachFile, randomSeeds(1).map { $0 + 1 })
+    @Test(arguments: oneOfEachFile, randomSeeds(1, from: 1))
     func aBuiltInScenarioPassesWithOtherSeeds(_ scenario: Scenario, _ seed: UInt64) throws {
         let result = try SimulatedRun.run(scenario, seed: seed)
         #expect(result.verdict.result == .pass, "\(scenario.fullName) seed \(seed): \(Self.reasons(result.verdict))")
@@ -160,7 +160,7 @@ extension Scenario: CustomTestStringConvertible {
     }
 
     /// The attempts of an outage of half an hour, with several seeds.
-    @Test(arguments: randomSeeds(3).map { $0 + 1 })
+    @Test(arguments: randomSeeds(3, from: 1))
     func attemptsInALongOutageAreFew(_ seed: UInt64) throws {
         for scenario in try ScenarioCatalogue.scenario("outage-30-min").runs(ofVariant: nil) {
             let history = try SimulatedRun.run(scenario, seed: seed).history
@@ -327,7 +327,7 @@ extension Scenario: CustomTestStringConvertible {
     }()
 
     /// Every fourth file; all of them with more seeds.
-    private static let someFiles = oneOfEachFile.enumerated().filter { randomSeeds(1).count > 1 || $0.offset % 4 == 0 }
+    private static let someFiles = oneOfEachFile.enumerated().filter { TestSettings.isSoak || $0.offset % 4 == 0 }
         .map(\.element)
 
     @Test(arguments: someFiles) func equalRunsHaveEqualDigests(_ scenario: Scenario) throws {
@@ -432,7 +432,7 @@ extension Scenario: CustomTestStringConvertible {
         let actions = try #require(whole.actionCounts["A"])
         #expect(actions > 40)
         // Each third action, or with more seeds all.
-        for action in stride(from: 0, to: actions, by: randomSeeds(1).count > 1 ? 1 : 3) {
+        for action in stride(from: 0, to: actions, by: TestSettings.isSoak ? 1 : 3) {
             let result = try SimulatedRun.run(scenario, kill: .init(device: "A", beforeAction: action))
             #expect(
                 result.verdict.result == .pass, "kill before action \(action): \(Self.reasons(result.verdict))")

@@ -6,7 +6,7 @@ import Wire
 @testable import slowlane
 
 /// The lines of `slowlane events`.
-struct EventLineTests {
+@Suite struct EventLineTests {
     private static func lines(_ type: String, _ json: String) throws -> [String] {
         let data = try #require(JSONText.parse(Array(json.utf8)))
         return EventLine.lines(type, data, timeZone: try #require(TimeZone(secondsFromGMT: 3600)))

@@ -15,7 +15,7 @@ import Testing
         let start = try #require(text.range(of: "--filter ScenarioTextTests -->\n")).upperBound
         let end = try #require(text.range(of: "<!-- end of the tables -->")).lowerBound
         let tables = "\n" + ScenarioText.markdown().joined(separator: "\n") + "\n\n"
-        if ProcessInfo.processInfo.environment["SLOWLANE_WRITE_DOCS"] != nil {
+        if TestSettings.writesDocs {
             try Data((text[..<start] + tables + text[end...]).utf8).write(to: page)
             return
         }
@@ -27,7 +27,7 @@ import Testing
         let text = try String(contentsOf: page, encoding: .utf8)
         let start = try #require(text.range(of: "--filter ScenarioTextTests -->\n")).upperBound
         let found = "\n" + ScenarioText.invariantsMarkdown().joined(separator: "\n") + "\n"
-        if ProcessInfo.processInfo.environment["SLOWLANE_WRITE_DOCS"] != nil {
+        if TestSettings.writesDocs {
             return try Data((text[..<start] + found).utf8).write(to: page)
         }
         #expect(text[start...] == found, "run SLOWLANE_WRITE_DOCS=1 scripts/test --filter ScenarioTextTests")

@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Child processes inherit no sockets of the tests: an inherited connection would never be closed.
-@Suite struct ChildProcessTests {
+@Suite(.tags(.commands)) struct ChildProcessTests {
     @Test(.enabled(if: Program.seesDescriptors)) func aChildProcessInheritsNoSocketsWhileOthersAreOpened() async throws
     {
         let isFinished = Flag()

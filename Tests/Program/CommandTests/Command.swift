@@ -14,7 +14,7 @@ final class Command: Sendable {
 
     /// The binary that `SLOWLANE_PROGRAM` names, or the one beside the test bundle.
     static var binary: URL {
-        if let path = ProcessInfo.processInfo.environment["SLOWLANE_PROGRAM"] { return URL(filePath: path) }
+        if let path = TestSettings.program { return URL(filePath: path) }
         var folder = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
         while folder.path().count > 1 {
             let candidate = folder.appending(path: "slowlane")

@@ -10,7 +10,7 @@ import Testing
     import Musl
 #endif
 
-@Suite(.serialized, .timeLimit(.minutes(10))) struct CommandTests {
+@Suite(.tags(.commands), .serialized, .timeLimit(.minutes(10))) struct CommandTests {
     /// Starts a proxy in front of a listening socket and returns its port.
     func proxy(_ arguments: String..., upstream: Int) async throws -> (command: Command, port: Int) {
         try await proxy(arguments, upstream: upstream)

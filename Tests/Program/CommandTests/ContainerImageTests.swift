@@ -5,14 +5,14 @@
     import Testing
 
     /// The container image without a container engine: the program in a root folder that contains nothing else.
-    @Suite(.timeLimit(.minutes(10)), .enabled(if: geteuid() == 0, "chroot and mount need root"))
+    @Suite(.tags(.commands), .timeLimit(.minutes(10)), .enabled(if: geteuid() == 0, "chroot and mount need root"))
     struct ContainerImageTests {
         /// The image's root folder.
         private let root: TemporaryFolder
 
         init() throws {
             root = try TemporaryFolder()
-            let script = Repository.root.appending(path: "scripts/image-root")
+            let script = Repository.root.appending(path: "scripts/lib/image-root")
             let made = try runProgram(script.path(), [Command.binary.path(), root.url.path()])
             try #require(made.status == 0, "\(made.output)\(made.errors)")
         }

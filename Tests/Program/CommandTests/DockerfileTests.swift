@@ -59,7 +59,7 @@ import Testing
         }
         #expect(count == 2)
         // What the instructions RUN use.
-        for path in ["Package.swift", "Sources/Program/slowlane", "scripts/image-root"] {
+        for path in ["Package.swift", "Sources/Program/slowlane", "scripts/lib/image-root"] {
             #expect(FileManager.default.fileExists(atPath: image.appending(path: path).path()), "\(path)")
         }
     }

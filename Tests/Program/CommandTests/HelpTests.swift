@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The help texts of all commands, at the 80 columns of a pipe.
-@Suite(.timeLimit(.minutes(5))) struct HelpTests {
+@Suite(.tags(.commands), .timeLimit(.minutes(5))) struct HelpTests {
     private static let commands: [[String]] = [
         [], ["proxy"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
         ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["explore"],

@@ -7,8 +7,8 @@ import Testing
 
 /// A notes server that is killed repeatedly while it writes to one database.
 ///
-/// `SLOWLANE_KILL_ROUNDS` is the number of kills (default: 5).
-@Suite(.timeLimit(.minutes(10))) struct KillTests {
+/// `SLOWLANE_SEEDS` adds kills.
+@Suite(.tags(.commands), .timeLimit(.minutes(10))) struct KillTests {
     /// A write with its idempotency key and the response, if there was one.
     private struct Operation: Sendable {
         let method: String
@@ -93,9 +93,7 @@ import Testing
         try DatabaseQueue(path: path).read { try String.fetchAll($0, sql: "PRAGMA integrity_check") }
     }
 
-    private static var rounds: Int {
-        ProcessInfo.processInfo.environment["SLOWLANE_KILL_ROUNDS"].flatMap { Int($0) } ?? 5
-    }
+    private static let rounds = TestSettings.work(5, soak: 50)
 
     /// Every write with a response is stored, every operation returns its first result again, and the database is intact.
     @Test func acknowledgedWritesSurviveKills() async throws {

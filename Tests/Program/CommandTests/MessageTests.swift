@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The messages of commands: what failed, why, and advice that the command can follow.
-@Suite(.timeLimit(.minutes(10))) struct MessageTests {
+@Suite(.tags(.commands), .timeLimit(.minutes(10))) struct MessageTests {
     @Test func adviceForATakenPortNamesTheOptionOfTheCommand() async throws {
         let (listener, port) = try TestSocket.listen()
         let proxy = try await Command.run("proxy", "--upstream", "9", "--dashboard", "\(port)", "--until-eof")

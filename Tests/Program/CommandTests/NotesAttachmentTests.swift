@@ -3,7 +3,7 @@ import NotesContract
 import TestSupport
 import Testing
 
-extension CommandTests {
+extension NotesCommandTests {
     /// Attachments at the command line, with a client that is killed.
     @Suite(.serialized) struct NotesAttachmentTests {
         private static func run(_ store: String, _ arguments: String...) async throws -> Command.Result {

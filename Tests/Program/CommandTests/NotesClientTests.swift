@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-extension CommandTests {
+extension NotesCommandTests {
     /// The commands of the notes client for conflicts, rejected changes, accounts and several processes.
     @Suite(.serialized) struct NotesClientTests {
         /// A server on a free port.

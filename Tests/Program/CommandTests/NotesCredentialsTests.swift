@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension CommandTests {
+extension NotesCommandTests {
     /// The account of a store, rejected credentials, and the address of the server.
     @Suite(.serialized) struct NotesCredentialsTests {
         private static func server() async throws -> (command: Command, address: String) {

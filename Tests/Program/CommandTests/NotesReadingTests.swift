@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension CommandTests {
+extension NotesCommandTests {
     /// The commands that read a store: they create nothing and write nothing.
     @Suite(.serialized) struct NotesReadingTests {
         private static let commands = [

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-extension CommandTests {
+extension NotesCommandTests {
     /// The options of the notes server and those it refuses before it listens.
     @Suite(.serialized) struct NotesServerStartTests {
         private static func refuse(_ status: Int32, _ parts: [String], _ arguments: String...) async throws {

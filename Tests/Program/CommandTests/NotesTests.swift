@@ -10,7 +10,10 @@ import Testing
     import Musl
 #endif
 
-extension CommandTests {
+/// The commands of the notes server and the notes client.
+@Suite(.tags(.services), .serialized, .timeLimit(.minutes(10))) enum NotesCommandTests {}
+
+extension NotesCommandTests {
     /// The notes server and the notes client, run as commands.
     @Suite(.serialized) struct NotesTests {
         /// A server on a free port.

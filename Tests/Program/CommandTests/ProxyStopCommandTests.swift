@@ -20,7 +20,7 @@ extension CommandTests {
         /// Runs `body` with a download or an upload through a slow proxy.
         private static func withTransfer(
             _ arguments: [String], isDownload: Bool,
-            _ body: (Command, _ sender: TestSocket, _ receiver: TestSocket) async throws -> Void
+            _ body: (Command, _ port: Int, _ sender: TestSocket, _ receiver: TestSocket) async throws -> Void
         ) async throws {
             let (listener, upstream) = try TestSocket.listen()
             let (command, port) = try await CommandTests().proxy(slow + arguments, upstream: upstream)
@@ -28,11 +28,11 @@ extension CommandTests {
                 let client = try TestSocket.connect(port: port)
                 return (client, try listener.accept())
             }
-            try await body(command, isDownload ? server : client, isDownload ? client : server)
+            try await body(command, port, isDownload ? server : client, isDownload ? client : server)
         }
 
         @Test(arguments: [true, false]) func aSlowTransferIsCompletedAfterSIGTERM(isDownload: Bool) async throws {
-            try await Self.withTransfer(["--grace", "60"], isDownload: isDownload) { command, sender, receiver in
+            try await Self.withTransfer(["--grace", "60"], isDownload: isDownload) { command, port, sender, receiver in
                 try await blocking { try sender.send(Self.bytes.prefix(4096)) }
                 async let received = blocking {
                     // The server responds to an upload with its FIN; the client of a download keeps its socket open.
@@ -40,7 +40,7 @@ extension CommandTests {
                     return try receiver.receiveToEnd()
                 }
                 command.signal(SIGTERM)
-                try await Task.sleep(for: .milliseconds(500))
+                try await blocking { try TestSocket.waitForRefusal(port: port) }
                 try await blocking {
                     try sender.send(Self.bytes.dropFirst(4096))
                     sender.finish()
@@ -51,7 +51,7 @@ extension CommandTests {
         }
 
         @Test(arguments: [true, false]) func aTransferThatOutlastsTheGracePeriodIsReset(isDownload: Bool) async throws {
-            try await Self.withTransfer(["--grace", "1"], isDownload: isDownload) { command, sender, receiver in
+            try await Self.withTransfer(["--grace", "1"], isDownload: isDownload) { command, _, sender, receiver in
                 try await blocking { try sender.send(Self.bytes) }
                 command.signal(SIGTERM)
                 #expect(try await blocking { receiver.receiveToFailure() }.code == ECONNRESET)
@@ -61,13 +61,13 @@ extension CommandTests {
 
         /// The kernel would close the sockets of the ended process with a FIN.
         @Test(arguments: [true, false]) func aSecondSignalResetsOpenTransfers(isDownload: Bool) async throws {
-            try await Self.withTransfer(["--grace", "60"], isDownload: isDownload) { command, sender, receiver in
+            try await Self.withTransfer(["--grace", "60"], isDownload: isDownload) { command, port, sender, receiver in
                 try await blocking {
                     try sender.send(Self.bytes)
                     _ = try receiver.receive(exactly: 1)
                 }
                 command.signal(SIGTERM)
-                try await Task.sleep(for: .milliseconds(300))
+                try await blocking { try TestSocket.waitForRefusal(port: port) }
                 command.signal(SIGTERM)
                 let (count, code) = try await blocking { receiver.receiveToFailure() }
                 #expect(code == ECONNRESET && count < 5000)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The tests of the pytest plugin (`scripts/setup --tests` installs pytest), which use the built command.
-@Suite struct PytestPluginTests {
+@Suite(.tags(.servers)) struct PytestPluginTests {
     /// Four workers, each with a server of its own, run tests with networks of their own at the same time.
     @Test(.timeLimit(.minutes(2))) func thePluginPassesItsOwnTests() async throws {
         let root = Repository.root

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The server and the commands that call it.
-@Suite(.timeLimit(.minutes(10))) struct ServerTests {
+@Suite(.tags(.servers), .timeLimit(.minutes(10))) struct ServerTests {
     /// Runs `body` with a server and returns the server's exit status after SIGTERM.
     private func withServer(
         _ arguments: [String] = [], _ body: (_ url: String, Command) async throws -> Void

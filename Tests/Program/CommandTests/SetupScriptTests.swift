@@ -4,7 +4,7 @@
     import Testing
 
     /// `scripts/setup` on a system that names packages differently.
-    @Suite struct SetupScriptTests {
+    @Suite(.tags(.commands)) struct SetupScriptTests {
         @Test func onMacOSTheScriptNamesFormulasOfHomebrew() throws {
             let folder = try TemporaryFolder()
             for (name, text) in [("uname", "echo Darwin"), ("python3", "exit 1")] {

@@ -22,7 +22,7 @@ private func expect(
     #expect(try conditions == ProfileCatalogue.profile(profile).conditions, sourceLocation: sourceLocation)
 }
 
-@Suite(.network(.wifi, upstream: { try await Upstream.address }, seed: 7)) struct NetworkTraitTests {
+@Suite(.tags(.services), .network(.wifi, upstream: { try await Upstream.address }, seed: 7)) struct NetworkTraitTests {
     @Test func aTestHasTheNetworkOfItsSuite() async throws {
         let network = try Network.current
         try await expect("wifi", of: network)
@@ -92,7 +92,7 @@ private func expect(
 }
 
 /// What a test does to its network.
-@Suite(.network(upstream: { try await Upstream.address })) struct NetworkTests {
+@Suite(.tags(.services), .network(upstream: { try await Upstream.address })) struct NetworkTests {
     @Test func aRequestPassesAfterAnOfflineBlockAndNotDuringIt() async throws {
         let network = try Network.current
         let port = network.port
@@ -191,7 +191,7 @@ private func expect(
 }
 
 /// `withNetwork`, which does not depend on traits.
-@Suite struct WithNetworkTests {
+@Suite(.tags(.services)) struct WithNetworkTests {
     @Test func theNetworkEndsWithTheClosure() async throws {
         let port = try await withNetwork(.edge, upstream: Upstream.address, seed: 9) { network in
             try await expect("edge", of: network)
@@ -238,7 +238,7 @@ private func expect(
 }
 
 /// Faults of HTTP exchanges that a test declares.
-@Suite(.network(upstream: { try await Upstream.address })) struct FaultTests {
+@Suite(.tags(.services), .network(upstream: { try await Upstream.address })) struct FaultTests {
     @Test(.fault(.reply(FaultReply(status: 503)), method: "GET", path: "/no*"))
     func aFaultAppliesToMatchingRequests() async throws {
         let network = try Network.current
@@ -319,7 +319,7 @@ private enum CountedUpstream {
 }
 
 /// The number of proxies of a test.
-@Suite(.network(upstream: { try await CountedUpstream.address })) struct ProxyCountTests {
+@Suite(.tags(.services), .network(upstream: { try await CountedUpstream.address })) struct ProxyCountTests {
     @Test(.network(.edge), .network(seed: 3)) func allTraitsOfATestHaveOneProxy() async throws {
         try await expect("edge")
         #expect(CountedUpstream.count.load(ordering: .relaxed) == 1)

@@ -1,6 +1,7 @@
 import Client
 import Determinism
 import Field
+import TestSupport
 import Testing
 import Wire
 
@@ -133,7 +134,7 @@ import Wire
         var client = try client(schedule: (length: 3_600_000, grace: 0), deviceShift: shift)
         client.setInterface(false)
         client.advance(by: .seconds(50 * 60))
-        client.shiftDeviceClock(by: 7_200_000)
+        client.shiftClock(by: 7_200_000)
         try client.create("a1", in: "q1", ["text": "one"])
         client.setInterface(true)
         client.answerAll()
@@ -233,12 +234,12 @@ import Wire
         client.answerAll()
         #expect(pulls() == 2)
         // 23:58 of the same day.
-        client.shiftDeviceClock(by: 23 * 3_600_000 + 57 * 60_000)
+        client.shiftClock(by: 23 * 3_600_000 + 57 * 60_000)
         try client.perform(.open(nil))
         client.answerAll()
         #expect(pulls() == 2)
         // The next day, and a server that fails.
-        client.shiftDeviceClock(by: 3_600_000)
+        client.shiftClock(by: 3_600_000)
         client.fates = [("payload", .status(500))]
         try client.perform(.open(nil))
         client.answerAll()
@@ -259,11 +260,11 @@ import Wire
         var client = try client(files: [200_000])
         #expect(client.text("f1") == "available")
         client.service.seed(.file(key: "f2", title: "New", bytes: 100_000), owner: "ada")
-        client.set(AppInterface(isUp: true, isMetered: true))
+        client.setInterface(true, isMetered: true)
         try client.create("p1", in: "i1", ["title": "lamp", "text": "100000"])
         client.run(for: .seconds(7200))
         let count = client.sent.count
-        client.set(AppInterface(isUp: true))
+        client.setInterface(true)
         client.answerAll()
         #expect(
             client.requests(since: count) == [
@@ -285,7 +286,7 @@ import Wire
         #expect(client.text("f1") == "missing")
         client.setInterface(true)
         client.answerAll()
-        #expect(client.text("f1") == "available" && client.fileBytes == 60_000)
+        #expect(client.text("f1") == "available" && client.streamedBytes == 60_000)
     }
 
     // MARK: Events

@@ -18,7 +18,7 @@ import Testing
             let first = client.requests().count { $0.hasSuffix("f3") }
             #expect(first <= 3, "seed \(seed)")
             client.run(for: .seconds(5 * 60))
-            #expect(client.transfersMax == 1, "seed \(seed)")
+            #expect(client.streamsMax == 1, "seed \(seed)")
             for key in ["f1", "f2", "f4", "f5"] { #expect(client.text(key) == "available", "seed \(seed)") }
             #expect(client.row("f3")?.error == "failed" && client.text("f3") == "missing", "seed \(seed)")
             #expect(client.engine.isSettled, "seed \(seed)")
@@ -34,7 +34,7 @@ import Testing
     @Test func theMutantTransfersFilesInParallel() throws {
         var client = try FieldClient(mutants: [.filesInParallel], files: [100, 200, 300])
         client.answerAll()
-        #expect(client.transfersMax > 1)
+        #expect(client.streamsMax > 1)
     }
 
     @Test(arguments: [1, 64 << 10, (64 << 10) + 1, 200_000]) func anInterruptedFileContinuesWhereItWas(_ size: Int)
@@ -47,7 +47,7 @@ import Testing
             if cut % 2 == 1 { try client.restart() }
             client.answerAll()
             client.run(for: .seconds(3600))
-            #expect(client.text("f1") == "available" && client.fileBytes == size, "cut after \(cut)")
+            #expect(client.text("f1") == "available" && client.streamedBytes == size, "cut after \(cut)")
             let pieces = client.state.values(under: "piece/").flatMap(\.value)
             #expect(pieces.count == size)
         }
@@ -77,7 +77,7 @@ import Testing
             }
             #expect(client.pastDeadlines == 0)
         }
-        #expect(client.text("f1") == "available" && client.fileBytes == size)
+        #expect(client.text("f1") == "available" && client.streamedBytes == size)
         // No request begins, or is in flight, between 25 s and the next run.
         for time in transfers { #expect(time.sinceStart.count % 600_000_000_000 <= 23_000_000_000) }
         #expect(Set(transfers.map { $0.sinceStart.count / 600_000_000_000 }).count == 2)
@@ -194,7 +194,7 @@ import Testing
             case 10: try client.perform(.sync)
             default: client.answer()
             }
-            #expect(client.transfersMax <= 1)
+            #expect(client.streamsMax <= 1)
         }
         client.setInterface(true)
         for _ in 0..<100 where !client.engine.isSettled { client.run(for: .seconds(60)) }

@@ -1,6 +1,7 @@
 import Client
 import Determinism
 import Reader
+import TestSupport
 import Testing
 
 /// Operations that the user starts, and forms.
@@ -171,7 +172,7 @@ import Testing
         client.answer(.lostRequest)
         let count = client.sent.count
         try client.call("cancel")
-        try client.settle()
+        try client.settleReads()
         #expect(client.screen.dialog == nil && !client.stored.contains("More soup"))
         #expect(!client.sent.dropFirst(count).contains { $0.hasPrefix("POST") } && client.count(.feedback) == 0)
     }

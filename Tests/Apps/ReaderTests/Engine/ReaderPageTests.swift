@@ -1,6 +1,7 @@
 import Client
 import Determinism
 import Reader
+import TestSupport
 import Testing
 
 /// Pages, errors and the cache.

@@ -82,7 +82,7 @@ import Testing
             // A user can always go on: the only screen without controls is that of a form in flight.
             #expect(!screen.controls.isEmpty || screen.dialog == "sending", "seed \(seed)")
         }
-        try client.settle()
+        try client.settleReads()
         #expect(client.engine.isSettled, "seed \(seed)")
         for article in ["a1", "a2"] {
             #expect((client.text(article) == "liked") == client.isLikedOnServer(article), "seed \(seed)")

@@ -1,9 +1,9 @@
 """Applies every toxic through the client library from PyPI, on live connections, and checks each on the wire.
 
-usage: drive_toxics.py API-PORT [SLACK]
+usage: drive_toxics.py API-PORT [SLACK [TIMES]]
 
 No effect may come early. SLACK is by how many seconds it may come late, 0.15 on a quiet machine.
-SLOWLANE_TOXIC_TIMES multiplies the times of the toxics (default: 1); with 10, errors of a few milliseconds show.
+TIMES multiplies the times of the toxics (default: 1); with 10, errors of a few milliseconds show.
 Prints 'ok NAME' after each check; the first failure ends the script with status 1.
 """
 
@@ -20,7 +20,7 @@ from toxiproxy.api import APIConsumer
 
 TIMEOUT = 60
 SLACK = float(sys.argv[2]) if len(sys.argv) > 2 else 0.15
-TIMES = float(os.environ.get("SLOWLANE_TOXIC_TIMES", "1"))
+TIMES = float(sys.argv[3]) if len(sys.argv) > 3 else 1
 
 
 def ms(count):

@@ -10,7 +10,7 @@ import Testing
 @testable import LiveClient
 
 /// Attachments over the loopback interface.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct SyncClientAttachmentTests {
+@Suite(.tags(.services), .serialized, .timeLimit(.minutes(10))) struct SyncClientAttachmentTests {
     private static func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) } }
 
     private static func server() async throws -> NotesServer {

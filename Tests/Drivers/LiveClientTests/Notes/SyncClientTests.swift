@@ -13,7 +13,7 @@ import Wire
 @testable import ShoppingListExample
 
 /// The client with a real notes server over the loopback interface.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct SyncClientTests {
+@Suite(.tags(.services), .serialized, .timeLimit(.minutes(1))) struct SyncClientTests {
     private static func server() async throws -> (NotesServer, NotesStore) {
         let store = try NotesStore(path: nil)
         let server = try await NotesServer.start(

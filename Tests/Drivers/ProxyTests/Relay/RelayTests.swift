@@ -12,7 +12,7 @@
     #endif
 
     /// One relay without a proxy, tested through its own interface.
-    @Suite(.serialized, .timeLimit(.minutes(2))) struct RelayTests {
+    @Suite(.tags(.proxies), .serialized, .timeLimit(.minutes(2))) struct RelayTests {
         /// A relay's port between the test's clients and its upstream.
         private final class Port: Sendable {
             let relay: Relay

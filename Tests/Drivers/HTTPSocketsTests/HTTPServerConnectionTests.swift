@@ -7,7 +7,7 @@ import Testing
 import Wire
 
 /// A connection of the HTTP server: framing, order, deadlines, slots.
-@Suite(.timeLimit(.minutes(10))) struct HTTPServerConnectionTests {
+@Suite(.tags(.services), .timeLimit(.minutes(10))) struct HTTPServerConnectionTests {
     typealias Respond = @Sendable (HTTPRequest, HTTPServer.Exchange) async -> HTTPServer.Response
 
     private static func withServer(
@@ -225,6 +225,7 @@ import Wire
             socket.shrinkReceiveBuffer()
             try socket.send(Array(String(repeating: "GET / HTTP/1.1\r\nHost: h\r\n\r\n", count: 100).utf8))
             #expect(try HTTPPeer(port: port).ask("GET", "/").status == 200)
+            // Time in which a server without this limit handles all requests: nothing happens that the test could await.
             Thread.sleep(forTimeInterval: 1)
             // The socket buffers hold some responses.
             #expect(count.value < 20)
@@ -277,7 +278,7 @@ import Wire
             defer { gate.open() }
             let socket = try TestSocket.connect(port: port)
             try socket.send(Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
-            while gate.count < 1 { Thread.sleep(forTimeInterval: 0.01) }
+            try #require(gate.awaitArrival())
             try socket.send([UInt8](repeating: 120, count: 48 << 10))
             socket.finish()
             try #require(socket.isReadable(within: 10_000))
@@ -304,9 +305,9 @@ import Wire
         } _: { (port: Int) throws -> Void in
             let socket = try TestSocket.connect(port: port)
             try socket.send(Array("POST /held HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n0123456789".utf8))
-            while gate.count < 1 { Thread.sleep(forTimeInterval: 0.01) }
+            try #require(gate.awaitArrival())
             socket.reset()
-            while !gone.isSet { Thread.sleep(forTimeInterval: 0.01) }
+            try #require(gone.wait())
             for _ in 0..<5 { #expect(try HTTPPeer(port: port).ask("POST", "/", "x").status == 503) }
             gate.open()
             let deadline = ContinuousClock.now + .seconds(60)
@@ -331,7 +332,7 @@ import Wire
             let socket = try TestSocket.connect(port: port)
             socket.shrinkReceiveBuffer()
             try socket.send(Array("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".utf8))
-            // This is longer than the linger time.
+            // The client reads nothing for longer than the linger time, which the server measures with the real clock.
             Thread.sleep(forTimeInterval: 0.6)
             #expect(String(decoding: try socket.receiveToEnd(), as: UTF8.self).hasSuffix("\r\n\r\n" + text))
         }
@@ -387,6 +388,7 @@ import Wire
             let head = "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 400\r\n\r\n"
             let socket = try TestSocket.connect(port: port)
             try socket.send(Array(head.utf8))
+            // The server measures the rate of a body with the real clock.
             for _ in 0..<20 {
                 Thread.sleep(forTimeInterval: 0.15)
                 try socket.send([UInt8](repeating: 120, count: 20))
@@ -450,7 +452,7 @@ import Wire
                 try socket.send(Array("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".utf8))
                 return socket
             }
-            while gate.count < 2 { Thread.sleep(forTimeInterval: 0.01) }
+            for _ in 0..<2 { try #require(gate.awaitArrival()) }
             #expect(try HTTPPeer(port: port).ask("GET", "/").status == 503)
             gate.open()
             for socket in busy {
@@ -470,11 +472,9 @@ import Wire
         } _: { (port: Int) throws -> Void in
             let socket = try TestSocket.connect(port: port)
             try socket.send(Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
-            while !begun.isSet { Thread.sleep(forTimeInterval: 0.01) }
+            try #require(begun.wait())
             socket.reset()
-            let deadline = ContinuousClock.now + .seconds(60)
-            while !cancelled.isSet && ContinuousClock.now < deadline { Thread.sleep(forTimeInterval: 0.01) }
-            #expect(cancelled.isSet)
+            #expect(cancelled.wait())
         }
     }
 
@@ -488,7 +488,7 @@ import Wire
         let socket = try await blocking {
             let socket = try TestSocket.connect(port: port)
             try socket.send(Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
-            while gate.count < 1 { Thread.sleep(forTimeInterval: 0.01) }
+            try #require(gate.awaitArrival())
             return socket
         }
         // The handler ends only after the gate opens.
@@ -514,30 +514,4 @@ private final class Countdown: Sendable {
     init(_ count: Int) { left = Atomic(count) }
 
     func next() -> Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
-}
-
-/// A gate that holds tasks, cancelled or not, until it is opened.
-private final class Gate: Sendable {
-    private let state = Mutex<(waiting: [CheckedContinuation<Void, Never>], isOpen: Bool)>(([], false))
-
-    var count: Int { state.withLock { $0.waiting.count } }
-
-    func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                if !state.isOpen { state.waiting.append(continuation) }
-                return state.isOpen
-            }
-            if isOpen { continuation.resume() }
-        }
-    }
-
-    func open() {
-        let waiting = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for continuation in waiting { continuation.resume() }
-    }
 }

@@ -1,9 +1,10 @@
 import HTTPSockets
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// The messages of addresses that cannot be bound.
-@Suite struct BindErrorTests {
+@Suite(.tags(.services)) struct BindErrorTests {
     private static func start(host: String, port: Int = 0) async throws(HTTPServer.BindError) -> HTTPServer {
         try await HTTPServer.start(host: host, port: port, addressOption: "--port", limits: .init()) { _, _ in
             HTTPServer.Response(HTTPResponse(status: .ok), .text(""))

@@ -13,7 +13,7 @@ import Testing
 
     /// A client with its durable state, a network and a server.
     private struct Device {
-        let fixture: Fixture
+        let server: AttachmentServer
         let seed: UInt64
         var lane: AttachmentLane
         /// What survives a kill.
@@ -33,8 +33,8 @@ import Testing
         /// The number of bytes that were written to a download again.
         var rewritten = 0
 
-        init(_ fixture: Fixture, seed: UInt64 = 1) {
-            self.fixture = fixture
+        init(_ server: AttachmentServer, seed: UInt64 = 1) {
+            self.server = server
             self.seed = seed
             lane = AttachmentLane(policy: AttachmentLaneTests.policy, seed: seed)
         }
@@ -43,7 +43,8 @@ import Testing
             let id = rows.count + 1
             contents[id] = bytes
             rows[id] = LocalAttachment(
-                id: id, record: RecordID(Fixture.n1), name: try #require(AttachmentName(name)), direction: .upload,
+                id: id, record: RecordID(AttachmentServer.note), name: try #require(AttachmentName(name)),
+                direction: .upload,
                 size: bytes.count, digest: AttachmentDigest(of: bytes))
             load()
         }
@@ -51,7 +52,8 @@ import Testing
         mutating func fetch(_ name: String) throws {
             let id = rows.count + 1
             rows[id] = LocalAttachment(
-                id: id, record: RecordID(Fixture.n1), name: try #require(AttachmentName(name)), direction: .download)
+                id: id, record: RecordID(AttachmentServer.note), name: try #require(AttachmentName(name)),
+                direction: .download)
             load()
         }
 
@@ -67,7 +69,7 @@ import Testing
         /// Runs until nothing is left to do, or a time.
         mutating func run(until end: Instant = .never) {
             for _ in 0..<20_000 {
-                lane.proceed(gate, at: now) { $0 == RecordID(Fixture.n1) }
+                lane.proceed(gate, at: now) { $0 == RecordID(AttachmentServer.note) }
                 if let action = lane.takeAction() {
                     steps += 1
                     if let kill, kill.step == steps, !kill.isAfter {
@@ -141,7 +143,7 @@ import Testing
                     body: [], to: number, at: now)
             case .delivered, .responseCut: break
             }
-            let response = fixture.transfer(
+            let response = server.transfer(
                 request.method, request.target, request.body, with: request.fields.map { ($0.name, $0.value) })
             if case .responseCut = fate { return lane.requestFailed(.outcomeUnknown, to: number, at: now) }
             // The lane compares histories; this device's is the server's.
@@ -155,7 +157,7 @@ import Testing
         }
 
         func stored(_ name: String) -> [UInt8] {
-            fixture.transfer("GET", "/api/notes/\(Fixture.n1)/attachments/\(name)").body
+            server.transfer("GET", "/api/notes/\(AttachmentServer.note)/attachments/\(name)").body
         }
     }
 
@@ -166,18 +168,18 @@ import Testing
         return (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) }
     }
 
-    private static func clear(_ fixture: Fixture, _ names: String...) {
-        for name in names { fixture.transfer("DELETE", "/api/notes/\(Fixture.n1)/attachments/\(name)") }
+    private static func clear(_ server: AttachmentServer, _ names: String...) {
+        for name in names { server.transfer("DELETE", "/api/notes/\(AttachmentServer.note)/attachments/\(name)") }
     }
 
     @Test func aKillBeforeOrAfterAnyActionOfAnUploadLosesNothing() throws {
-        let fixture = try Fixture.withNote()
+        let server = try AttachmentServer()
         let contents = ["a": Self.bytes(300, 1), "b": Self.bytes(130, 2), "empty": []]
         var (steps, step) = (Int.max, 1)
         while step <= steps {
             for isAfter in [false, true] {
-                Self.clear(fixture, "a", "b", "empty")
-                var device = Device(fixture)
+                Self.clear(server, "a", "b", "empty")
+                var device = Device(server)
                 for (name, bytes) in contents.sorted(by: { $0.key < $1.key }) { try device.attach(name, bytes) }
                 device.kill = (step, isAfter)
                 device.run()
@@ -191,12 +193,12 @@ import Testing
     }
 
     @Test func everyUploadArrivesWhateverIsCut() throws {
-        let fixture = try Fixture.withNote()
+        let server = try AttachmentServer()
         for seed in randomSeeds(60) {
             var random = RandomStream(seed: seed, "test/network")
             let bytes = Self.bytes(Int(random.integer(below: 2000)), seed)
-            Self.clear(fixture, "a", "b")
-            var device = Device(fixture, seed: seed)
+            Self.clear(server, "a", "b")
+            var device = Device(server, seed: seed)
             try device.attach("a", bytes)
             try device.attach("b", bytes.reversed())
             let badPercent = random.integer(below: 60)
@@ -213,16 +215,16 @@ import Testing
     }
 
     @Test func aKillBeforeOrAfterAnyActionOfADownloadLosesNothing() throws {
-        let fixture = try Fixture.withNote()
+        let server = try AttachmentServer()
         let bytes = Self.bytes(500, 3)
-        var uploader = Device(fixture)
+        var uploader = Device(server)
         try uploader.attach("a", bytes)
         try uploader.attach("empty", [])
         uploader.run()
         var (steps, step) = (Int.max, 1)
         while step <= steps {
             for isAfter in [false, true] {
-                var device = Device(fixture)
+                var device = Device(server)
                 try device.fetch("a")
                 try device.fetch("empty")
                 device.kill = (step, isAfter)
@@ -239,8 +241,8 @@ import Testing
     }
 
     @Test func anAttachmentThatIsAlwaysCutDoesNotDelayTheOthers() throws {
-        let fixture = try Fixture.withNote()
-        var device = Device(fixture)
+        let server = try AttachmentServer()
+        var device = Device(server)
         try device.attach("poison", Self.bytes(300, 1))
         for name in ["a", "b", "c"] { try device.attach(name, Self.bytes(250, 2)) }
         device.fate = { request in request.target.hasSuffix("poison") ? .requestCut : .delivered }
@@ -256,8 +258,8 @@ import Testing
     }
 
     @Test func aRejectedAttachmentIsParkedUntilItIsRequestedAgain() throws {
-        let fixture = try Fixture.withNote()
-        var device = Device(fixture)
+        let server = try AttachmentServer()
+        var device = Device(server)
         try device.attach("a", [1, 2, 3])
         try device.attach("b", [4])
         device.fate = { request in request.target.hasSuffix("a") ? .status(400, retryAfter: nil) : .delivered }
@@ -277,8 +279,8 @@ import Testing
     }
 
     @Test func rejectedCredentialsStopTheLaneAndParkNothing() throws {
-        let fixture = try Fixture.withNote()
-        var device = Device(fixture)
+        let server = try AttachmentServer()
+        var device = Device(server)
         try device.attach("a", [1, 2, 3])
         try device.attach("b", [4])
         device.fate = { _ in .status(401, retryAfter: nil) }
@@ -291,8 +293,8 @@ import Testing
     }
 
     @Test func anotherHistoryIsNotTakenForALossOfTheNote() throws {
-        let fixture = try Fixture.withNote()
-        var device = Device(fixture)
+        let server = try AttachmentServer()
+        var device = Device(server)
         try device.attach("a", [1, 2, 3])
         device.fate = { _ in .otherHistory }
         device.run(until: .start + .milliseconds(100))
@@ -301,8 +303,8 @@ import Testing
     }
 
     @Test func requestsObserveTheGateAndRetryAfter() throws {
-        let fixture = try Fixture.withNote()
-        var device = Device(fixture)
+        let server = try AttachmentServer()
+        var device = Device(server)
         try device.attach("a", Self.bytes(300, 1))
         try device.attach("b", [4])
         device.gate.isOpen = false
@@ -326,8 +328,8 @@ import Testing
     }
 
     @Test func nothingIsSentWhileAStateCannotBeCommitted() throws {
-        let fixture = try Fixture.withNote()
-        var device = Device(fixture)
+        let server = try AttachmentServer()
+        var device = Device(server)
         try device.attach("a", Self.bytes(300, 1))
         device.isDiskFull = true
         device.run(until: .start + .seconds(60))
@@ -339,12 +341,12 @@ import Testing
     }
 
     @Test func theAttachmentsOfARemovedRecordAreForgotten() throws {
-        let fixture = try Fixture.withNote()
-        var device = Device(fixture)
+        let server = try AttachmentServer()
+        var device = Device(server)
         try device.attach("a", Self.bytes(300, 1))
         device.fate = { _ in .requestCut }
         device.run(until: .start + .seconds(1))
-        device.lane.recordsRemoved([RecordID(Fixture.n1)])
+        device.lane.recordsRemoved([RecordID(AttachmentServer.note)])
         device.run()
         #expect(device.lane.isSettled && device.lane.attachments.isEmpty && device.lane.nextDeadline == nil)
     }
@@ -366,5 +368,48 @@ import Testing
             return
         }
         #expect(rows.map(\.state) == [.sending])
+    }
+}
+
+/// The notes service with one note, and shorthands for requests to its attachments.
+private struct AttachmentServer {
+    static let note = "00000000-0000-4000-8000-000000000001"
+
+    struct Response {
+        let status: Int
+        let body: [UInt8]
+        let head: HTTPResponse
+    }
+
+    private let service: NotesService
+
+    init() throws {
+        service = NotesService(
+            store: try NotesStore(path: nil), users: ["ada": "secret"], now: { 1_772_352_000_000 }, monotonicNow: { 0 })
+        let created = transfer(
+            "POST", "/api/notes/", Array(#"{"uuid":"\#(Self.note)","title":"Milk","text":"two"}"#.utf8))
+        try #require(created.status == 201)
+    }
+
+    @discardableResult
+    func transfer(
+        _ method: String, _ path: String, _ body: [UInt8] = [], with fields: [(String, String)] = []
+    ) -> Response {
+        var request = HTTPRequest(
+            method: .init(rawValue: method) ?? .get, scheme: "http", authority: "localhost:8000", path: path)
+        // ada:secret
+        request.headerFields[.authorization] = "Basic YWRhOnNlY3JldA=="
+        for (name, value) in fields {
+            if let name = HTTPField.Name(name) { request.headerFields[name] = value }
+        }
+        let response = service.respond(to: request, body: body)
+        return Response(status: response.head.status.code, body: Self.bytes(of: response.body), head: response.head)
+    }
+
+    private static func bytes(of body: NotesService.Body) -> [UInt8] {
+        guard case .bytes(let parts) = body else { return Array(((try? body.text) ?? "incomplete").utf8) }
+        var whole: [UInt8] = []
+        do { while let part = try parts.next() { whole += part } } catch { return Array("aborted".utf8) }
+        return whole
     }
 }
