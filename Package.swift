@@ -159,7 +159,7 @@ let package = Package(
             path: "Examples/ShoppingList/Sources/ShoppingList", swiftSettings: settings),
         // Tests, in the folders of the same floors.
         .target(
-            name: "TestSupport", dependencies: ["Determinism", "LinkModel", "Client", "HTTPTypes"],
+            name: "TestSupport", dependencies: dependencies(["Determinism", "LinkModel", "Client", "HTTPTypes"]),
             path: "Tests/TestSupport",
             swiftSettings: settings),
         tests(
@@ -205,7 +205,7 @@ let package = Package(
             [
                 "Determinism", "Wire", "NotesContract", "Client", "Expense", "HTTPSockets", "NotesService",
                 "NotesServer",
-                "LiveClient", "TestSupport", "ShoppingListExample", "GRDB", "GRDBSQLite", "HTTPTypes", "NIOCore",
+                "LiveClient", "ShoppingListExample", "TestSupport", "GRDB", "GRDBSQLite", "HTTPTypes", "NIOCore",
             ]),
         tests(
             "Drivers", "NotesServiceTests",
