@@ -56,12 +56,4 @@ public struct ClientPolicy: Hashable, Sendable {
         let half = max(1, longestDelay.count / 2)
         return min(allowed + Int(clamping: max(0, duration.count) / half), attemptsMax(inOutage: duration))
     }
-
-    func encode(into encoder: inout EventEncoder) {
-        encoder.add(firstDelay)
-        encoder.add(longestDelay)
-        encoder.add(poll)
-        encoder.add(recoveryDelay)
-        encoder.add(usesMeteredInterfaces)
-    }
 }

@@ -33,7 +33,7 @@ extension History.Belief: CustomStringConvertible, EncodedValue {
         if case .unreachable(let failures?) = self { "\(name)(failures: \(failures))" } else { name }
     }
 
-    func encode(into encoder: inout EventEncoder) {
+    package func encode(into encoder: inout EventEncoder) {
         switch self {
         case .unknown: encoder.begin(1)
         case .online: encoder.begin(2)

@@ -12,7 +12,7 @@ extension History.Entry {
 
 /// An encoder of events as bytes, the same in every process: integers are little-endian, texts have their lengths, and
 /// optional values a byte that tells whether there is one.
-struct EventEncoder {
+package struct EventEncoder {
     private(set) var bytes: [UInt8] = []
 
     mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
@@ -56,158 +56,8 @@ struct EventEncoder {
 }
 
 extension History.Event {
-    /// Appends the number of the kind, which never changes, and the values.
-    func encode(into encoder: inout EventEncoder) {
-        switch self {
-        case .network(let device, let link, let isOnline):
-            encoder.begin(1)
-            encoder.add(device)
-            encoder.add(link)
-            encoder.add(isOnline)
-        case .device(let device, let state):
-            encoder.begin(2)
-            encoder.add(device)
-            encoder.add(state.outbox)
-            encoder.add(state.rows.count)
-            for row in state.rows { encoder.add(row.digest) }
-            state.screen.encode(into: &encoder)
-        case .connectionAttempt(let connection, let device):
-            encoder.begin(3)
-            encoder.add(device)
-            encoder.add(connection)
-        case .request(let id, let actor, let method, let row, let key, let digest, let connection):
-            encoder.begin(4)
-            encoder.add(id)
-            encoder.add(actor)
-            encoder.add(method)
-            encoder.add(row)
-            encoder.add(digest)
-            encoder.add(key)
-            encoder.add(connection)
-        case .named(let id, let row):
-            encoder.begin(5)
-            encoder.add(id)
-            encoder.add(row)
-        case .arrived(let id):
-            encoder.begin(6)
-            encoder.add(id)
-        case .serverResponded(let id, let status, let bytes, let revision):
-            encoder.begin(7)
-            encoder.add(id)
-            encoder.add(status)
-            encoder.add(bytes)
-            encoder.add(revision)
-        case .responseReceived(let id, let status):
-            encoder.begin(8)
-            encoder.add(id)
-            encoder.add(status)
-        case .failed(let id):
-            encoder.begin(9)
-            encoder.add(id)
-        case .fault(let index, let exchange, let point):
-            encoder.begin(10)
-            encoder.add(index)
-            encoder.add(exchange)
-            encoder.add(point)
-        case .commit(let device, let digest):
-            encoder.begin(11)
-            encoder.add(device)
-            encoder.add(digest)
-        case .accepted(let device, let row):
-            encoder.begin(12)
-            encoder.add(device)
-            encoder.add(row)
-        case .belief(let device, let belief):
-            encoder.begin(13)
-            encoder.add(device)
-            encoder.add(belief)
-        case .started(let device):
-            encoder.begin(14)
-            encoder.add(device)
-        case .stopped(let device):
-            encoder.begin(15)
-            encoder.add(device)
-        case .phase(let phase):
-            encoder.begin(16)
-            encoder.add(phase)
-        case .step(let step):
-            encoder.begin(17)
-            encoder.add(step)
-        case .mark(let mark):
-            encoder.begin(18)
-            encoder.add(mark)
-        case .missed(let step, let reason):
-            encoder.begin(19)
-            encoder.add(step)
-            encoder.add(reason)
-        // The location is that of the step.
-        case .stepFailed(let step, let reason, at: _):
-            encoder.begin(20)
-            encoder.add(step)
-            encoder.add(reason)
-        case .late(let span):
-            encoder.begin(21)
-            encoder.add(span)
-        case .action(let actor, let action):
-            encoder.begin(22)
-            encoder.add(actor)
-            encoder.add(action)
-        case .notice(let actor, let notice):
-            encoder.begin(28)
-            encoder.add(actor)
-            encoder.add(notice)
-        case .server(let rows):
-            encoder.begin(23)
-            encoder.add(rows.count)
-            for row in rows {
-                encoder.add(row.user)
-                encoder.add(row.name)
-                encoder.add(row.revision)
-                encoder.add(row.title)
-                encoder.add(row.text)
-            }
-        case .hostPause(let span):
-            encoder.begin(24)
-            encoder.add(span)
-        case .aborted(let reason):
-            encoder.begin(25)
-            encoder.add(reason)
-        case .connectionEnded(let connection, let device):
-            encoder.begin(26)
-            encoder.add(device)
-            encoder.add(connection)
-        case .requestSent(let id, let bytes):
-            encoder.begin(27)
-            encoder.add(id)
-            encoder.add(bytes)
-        case .contents(let id, let contents):
-            encoder.begin(40)
-            encoder.add(id)
-            contents.encode(into: &encoder)
-        case .writeResult(let id, let result):
-            encoder.begin(45)
-            encoder.add(id)
-            result.encode(into: &encoder)
-        case .policy(let device, let policy):
-            encoder.begin(41)
-            encoder.add(device)
-            policy.encode(into: &encoder)
-        case .interface(let device, let isUp, let isMetered):
-            encoder.begin(42)
-            encoder.add(device)
-            encoder.add(isUp)
-            encoder.add(isMetered)
-        case .world(let facts):
-            encoder.begin(43)
-            encoder.add(facts.isVirtual)
-            encoder.add(facts.comparesBytes)
-        case .bytesChanged(let device, let direction, let offset):
-            encoder.begin(44)
-            encoder.add(device)
-            encoder.add(direction == .up)
-            encoder.add(offset)
-        }
-    }
+    /// Appends the number of the kind and the values.
+    func encode(into encoder: inout EventEncoder) { describe(to: &encoder) }
 }
 
 extension History {

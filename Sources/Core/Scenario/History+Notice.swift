@@ -34,7 +34,7 @@ extension History.Notice: CustomStringConvertible, EncodedValue {
         }
     }
 
-    func encode(into encoder: inout EventEncoder) {
+    package func encode(into encoder: inout EventEncoder) {
         switch self {
         case .usesInterface(let kind):
             encoder.begin(1)

@@ -1,21 +1,36 @@
+package import LinkModel
+
 /// A value that has an encoding in digests. The encoding has numbers in place of the names of cases, so that another
 /// name changes no digest; the numbers never change, and a new case has a new number. Names and texts of the user's file,
 /// of protocols and of clients are encoded as they are.
-protocol EncodedValue {
+package protocol EncodedValue {
+    /// The value in a trace.
+    var text: String { get }
+
+    /// Appends the encoding.
     func encode(into encoder: inout EventEncoder)
 }
 
+extension EncodedValue where Self: CustomStringConvertible {
+    package var text: String { description }
+}
+
+extension EncodedValue where Self: RawRepresentable<String> {
+    package var text: String { rawValue }
+}
+
 /// A case without values, encoded as its number.
-protocol NumberedCase: EncodedValue {
+package protocol NumberedCase: EncodedValue {
+    /// The number.
     var number: UInt8 { get }
 }
 
 extension NumberedCase {
-    func encode(into encoder: inout EventEncoder) { encoder.begin(number) }
+    package func encode(into encoder: inout EventEncoder) { encoder.begin(number) }
 }
 
 extension ScenarioDirector.Phase: NumberedCase {
-    var number: UInt8 {
+    package var number: UInt8 {
         switch self {
         case .setup: 1
         case .script: 2
@@ -29,7 +44,7 @@ extension ScenarioDirector.Phase: NumberedCase {
 }
 
 extension Scenario.Fault.Point: NumberedCase {
-    var number: UInt8 {
+    package var number: UInt8 {
         switch self {
         case .queued: 1
         case .partlySent: 2
@@ -45,7 +60,7 @@ extension Scenario.Fault.Point: NumberedCase {
 }
 
 extension Scenario.NetworkEntry.Interface: NumberedCase {
-    var number: UInt8 {
+    package var number: UInt8 {
         switch self {
         case .cell: 1
         case .wlan: 2
@@ -53,8 +68,15 @@ extension Scenario.NetworkEntry.Interface: NumberedCase {
     }
 }
 
+extension Direction: NumberedCase {
+    package var number: UInt8 { self == .up ? 1 : 0 }
+    package var text: String { self == .up ? "up" : "down" }
+}
+
 extension History.Icon: NumberedCase {
-    var number: UInt8 {
+    package var text: String { rawValue }
+
+    package var number: UInt8 {
         switch self {
         case .plain: 1
         case .upload: 2
@@ -65,7 +87,7 @@ extension History.Icon: NumberedCase {
 }
 
 extension Scenario.Choice: NumberedCase {
-    var number: UInt8 {
+    package var number: UInt8 {
         switch self {
         case .theirs: 1
         case .mine: 2
@@ -75,7 +97,7 @@ extension Scenario.Choice: NumberedCase {
 }
 
 extension Scenario.Action: EncodedValue {
-    func encode(into encoder: inout EventEncoder) {
+    package func encode(into encoder: inout EventEncoder) {
         switch self {
         case .create(let row, let title, let text): encoder.add(1, row, title, text)
         case .edit(let row, let title, let text): encoder.add(2, row, title, text)

@@ -112,7 +112,7 @@ extension History.Reason: CustomStringConvertible, EncodedValue {
         }
     }
 
-    func encode(into encoder: inout EventEncoder) {
+    package func encode(into encoder: inout EventEncoder) {
         encoder.begin(kind.rawValue)
         switch self {
         case .markNotSet(let name), .markUnknown(let name), .notRunning(let name), .runningAlready(let name),
@@ -143,7 +143,7 @@ extension History.Reason: CustomStringConvertible, EncodedValue {
 }
 
 extension History.Reason.Progress: NumberedCase {
-    var number: UInt8 {
+    package var number: UInt8 {
         switch self {
         case .planned: 1
         case .waiting: 2
@@ -151,7 +151,7 @@ extension History.Reason.Progress: NumberedCase {
         }
     }
 
-    fileprivate var text: String {
+    package var text: String {
         switch self {
         case .planned: "its time"
         case .waiting: "the action started"

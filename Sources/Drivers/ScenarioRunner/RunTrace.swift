@@ -59,115 +59,86 @@ public enum RunTrace {
         return isPlain && !text.isEmpty ? text : JSONText.string(TextTable.singleLine(text))
     }
 
+    /// The writer of an event's line.
+    private struct Line: FieldVisitor {
+        private(set) var text = ""
+
+        private mutating func add(_ key: String, _ text: String) { self.text += " \(key)=\(RunTrace.value(text))" }
+
+        /// Adds a value; one that is missing has a word or is left out.
+        private mutating func add(_ field: History.Field, _ text: String?) {
+            guard let name = field.traceName, let text = text ?? field.missing else { return }
+            add(name, text)
+        }
+
+        mutating func begin(_ kind: History.Kind) { text = kind.name }
+
+        mutating func text(_ field: History.Field, _ value: String) { add(field, value) }
+
+        mutating func text(_ field: History.Field, _ value: String?) { add(field, value) }
+
+        mutating func number(_ field: History.Field, _ value: Int) { add(field, "\(value)") }
+
+        mutating func number(_ field: History.Field, _ value: Int?) { add(field, value.map { "\($0)" }) }
+
+        mutating func digest(_ field: History.Field, _ value: UInt64) { add(field, RunTrace.hexadecimal(value, 16)) }
+
+        mutating func flag(_ field: History.Field, _ value: Bool) {
+            add(field, value ? field.words.yes : field.words.no)
+        }
+
+        mutating func duration(_ field: History.Field, _ value: Nanoseconds) { add(field, RunTrace.time(value)) }
+
+        mutating func duration(_ field: History.Field, _ value: Nanoseconds?) { add(field, value.map(RunTrace.time)) }
+
+        mutating func value(_ field: History.Field, _ value: some EncodedValue) { add(field, value.text) }
+
+        mutating func value(_ field: History.Field, _ value: (some EncodedValue)?) { add(field, value?.text) }
+
+        mutating func state(_ state: History.DeviceState) {
+            add("outbox", "\(state.outbox)")
+            for row in state.rows { add("note", RunTrace.row(row)) }
+            for (key, value) in RunTrace.screen(state.screen) { add(key, value) }
+        }
+
+        mutating func rows(_ rows: [History.ServerRow]) {
+            for row in rows {
+                let digests = "\(RunTrace.digest(row.title)):\(RunTrace.digest(row.text))"
+                add("note", "\(row.user):\(row.name):\(row.revision):\(digests)")
+            }
+        }
+
+        mutating func contents(_ contents: RequestContents) {
+            switch contents.account {
+            case .user(let name)?: add("account", name)
+            case .token(let number)?: add("token", "\(number)")
+            case nil: break
+            }
+            if let base = contents.base {
+                add("base", "\(base.number.map(String.init) ?? "-"):\(Self.short(base.digest))")
+            }
+            if contents.isConditional { add("conditional", "yes") }
+            if case .note(let title, let text) = contents.body {
+                add("note", "\(Self.short(title)):\(Self.short(text))")
+            }
+        }
+
+        mutating func result(_ result: WriteResult) {
+            add("target", RunTrace.hexadecimal(result.target, 16))
+            if let isReplayed = result.isReplayed { add("replayed", isReplayed ? "yes" : "no") }
+            if let record = result.record { add("record", RunTrace.hexadecimal(record, 16)) }
+            if let body = result.body { add("body", RunTrace.hexadecimal(body, 16)) }
+        }
+
+        private static func short(_ digest: UInt64?) -> String {
+            digest.map { String(RunTrace.hexadecimal($0, 16).suffix(8)) } ?? "-"
+        }
+    }
+
     private static func text(of event: History.Event) -> String {
-        switch event {
-        case .network(let device, let link, let isOnline):
-            fields("network", [("actor", device), ("link", link), ("interface", isOnline ? "up" : "down")])
-        case .device(let device, let state):
-            fields(
-                "view",
-                [("actor", device), ("outbox", "\(state.outbox)")] + state.rows.map { ("note", row($0)) }
-                    + screen(state.screen))
-        case .connectionAttempt(let connection, let device):
-            fields("connect", [("actor", device), ("connection", "\(connection)")])
-        case .connectionEnded(let connection, let device):
-            fields("disconnect", [("actor", device), ("connection", "\(connection)")])
-        case .request(let id, let actor, let method, let row, let key, let digest, let connection):
-            fields(
-                "request",
-                [("exchange", "\(id)"), ("actor", actor), ("method", method), ("note", row ?? "-")]
-                    + [("body", hexadecimal(digest, 16))] + (key.map { [("key", $0)] } ?? [])
-                    + (connection.map { [("connection", "\($0)")] } ?? []))
-        case .named(let id, let row): fields("named", [("exchange", "\(id)"), ("note", row)])
-        case .requestSent(let id, let bytes): fields("sent", [("exchange", "\(id)"), ("bytes", "\(bytes)")])
-        case .arrived(let id): fields("arrived", [("exchange", "\(id)")])
-        case .serverResponded(let id, let status, let bytes, let revision):
-            fields(
-                "responded",
-                [("exchange", "\(id)"), ("status", "\(status)"), ("bytes", "\(bytes)")]
-                    + (revision.map { [("revision", "\($0)")] } ?? []))
-        case .responseReceived(let id, let status):
-            fields("received", [("exchange", "\(id)"), ("status", "\(status)")])
-        case .failed(let id): fields("failed", [("exchange", "\(id)")])
-        case .fault(let index, let exchange, let point):
-            fields(
-                "fault",
-                [("fault", "\(index)"), ("exchange", "\(exchange)")] + (point.map { [("point", $0.rawValue)] } ?? []))
-        case .commit(let device, let digest):
-            fields("commit", [("actor", device), ("digest", hexadecimal(digest, 16))])
-        case .accepted(let device, let row): fields("accepted", [("actor", device), ("note", row)])
-        case .belief(let device, let belief):
-            fields("belief", [("actor", device), ("connectivity", belief.description)])
-        case .started(let device): fields("started", [("actor", device)])
-        case .stopped(let device): fields("stopped", [("actor", device)])
-        case .phase(let phase): fields("phase", [("phase", phase.rawValue)])
-        case .step(let step): fields("step", [("step", "\(step)")])
-        case .mark(let mark): fields("mark", [("mark", mark)])
-        case .missed(let step, let reason): fields("missed", [("step", "\(step)"), ("reason", "\(reason)")])
-        case .stepFailed(let step, let reason, let location):
-            fields("step-failed", [("step", "\(step)"), ("reason", "\(location): \(reason)")])
-        case .late(let span): fields("late", [("seconds", time(span))])
-        case .action(let actor, let action): fields("action", [("actor", actor), ("action", "\(action)")])
-        case .notice(let actor, let notice): fields("action", [("actor", actor), ("action", "\(notice)")])
-        case .server(let rows):
-            fields(
-                "server",
-                rows.map {
-                    ("note", "\($0.user):\($0.name):\($0.revision):\(digest($0.title)):\(digest($0.text))")
-                })
-        case .hostPause(let span): fields("host-pause", [("seconds", time(span))])
-        case .aborted(let reason): fields("aborted", [("reason", "\(reason)")])
-        case .contents(let id, let contents): fields("contents", [("exchange", "\(id)")] + values(of: contents))
-        case .writeResult(let id, let result): fields("result", [("exchange", "\(id)")] + values(of: result))
-        case .policy(let device, let policy):
-            fields(
-                "policy",
-                [
-                    ("actor", device), ("first", time(policy.firstDelay)), ("longest", time(policy.longestDelay)),
-                    ("poll", policy.poll.map(time) ?? "none"),
-                ])
-        case .interface(let device, let isUp, let isMetered):
-            fields(
-                "interface",
-                [("actor", device), ("state", isUp ? "up" : "down"), ("metered", isMetered ? "yes" : "no")])
-        case .world(let facts):
-            fields(
-                "world",
-                [
-                    ("time", facts.isVirtual ? "virtual" : "real"),
-                    ("bytes", facts.comparesBytes ? "compared" : "unknown"),
-                ])
-        case .bytesChanged(let device, let direction, let offset):
-            fields(
-                "changed",
-                [("actor", device), ("direction", direction == .up ? "up" : "down"), ("offset", "\(offset)")])
-        }
-    }
-
-    private static func values(of result: WriteResult) -> [(key: String, value: String)] {
-        var values = [(key: "target", value: hexadecimal(result.target, 16))]
-        if let isReplayed = result.isReplayed { values.append(("replayed", isReplayed ? "yes" : "no")) }
-        if let record = result.record { values.append(("record", hexadecimal(record, 16))) }
-        if let body = result.body { values.append(("body", hexadecimal(body, 16))) }
-        return values
-    }
-
-    private static func values(of contents: RequestContents) -> [(key: String, value: String)] {
-        var values: [(key: String, value: String)] = []
-        switch contents.account {
-        case .user(let name)?: values.append(("account", name))
-        case .token(let number)?: values.append(("token", "\(number)"))
-        case nil: break
-        }
-        if let base = contents.base {
-            values.append(("base", "\(base.number.map(String.init) ?? "-"):\(hexadecimal(base.digest, 16).suffix(8))"))
-        }
-        if contents.isConditional { values.append(("conditional", "yes")) }
-        if case .note(let title, let text) = contents.body {
-            func short(_ digest: UInt64?) -> String { digest.map { String(hexadecimal($0, 16).suffix(8)) } ?? "-" }
-            values.append(("note", "\(short(title)):\(short(text))"))
-        }
-        return values
+        var line = Line()
+        event.describe(to: &line)
+        return line.text
     }
 
     /// Returns what is shown beside the notes, as far as the client publishes it.

@@ -142,6 +142,25 @@ import Testing
         }
     }
 
+    /// Another name of a phase, a fault point, an action or a reason changes no digest.
+    @Test func encodingsHaveNumbersInPlaceOfNames() {
+        let phases = ScenarioDirector.Phase.allCases.map { (History.Event.phase($0), $0.rawValue) }
+        let points = Scenario.Fault.Point.allCases.map {
+            (History.Event.fault(index: 0, exchange: 0, point: $0), $0.rawValue)
+        }
+        let others: [(History.Event, String)] = [
+            (.action(actor: "A", .edit(row: "n1")), "edits"), (.action(actor: "A", .kill), "killed"),
+            (.belief(device: "A", .online), "online"), (.notice(actor: "A", .usesInterface(.wlan)), "wlan"),
+            (.missed(step: 0, .markNotSet("m")), "never"), (.aborted(.limitExceeded(.seconds(1))), "exceeded"),
+        ]
+        for (event, name) in phases + points + others {
+            var encoder = EventEncoder()
+            event.encode(into: &encoder)
+            #expect(event.description.contains(name))
+            #expect(!String(decoding: encoder.bytes, as: UTF8.self).contains(name), "\(event)")
+        }
+    }
+
     @Test func theFirstDifferenceOfTwoHistoriesIsFound() {
         var left = Self.recorder()
         left.record(.mark("a"), at: .start)

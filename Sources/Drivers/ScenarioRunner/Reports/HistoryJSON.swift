@@ -9,8 +9,6 @@ internal import Wire
 /// notes that have changed since its last view, and the names of those that are gone. Texts of notes that are not part of the
 /// scenario file are replaced by their length and digest.
 public struct HistoryJSON: Sendable {
-    private typealias Members = [(key: String, value: String)]
-
     private let texts: TextDisplay
     /// The last view of each device.
     private var views: [String: [String: History.DeviceState.Row]] = [:]
@@ -20,111 +18,79 @@ public struct HistoryJSON: Sendable {
 
     /// Returns the object of an event; to be called with each event, in order.
     public mutating func object(_ entry: History.Entry) -> String {
-        let (type, members) = members(of: entry.event)
-        return JSONText.object([("t", Self.milliseconds(entry.time)), ("type", JSONText.string(type))] + members)
+        var object = Object(time: entry.time, texts: texts, views: views)
+        views = [:]
+        entry.event.describe(to: &object)
+        views = object.views
+        return JSONText.object(object.members)
     }
 
     static func milliseconds(_ time: Nanoseconds) -> String { JSONText.number(Double(time.count) / 1_000_000) }
+}
 
-    private static func actor(_ name: String) -> (key: String, value: String) { ("actor", JSONText.string(name)) }
+/// The writer of an event's object.
+private struct Object: FieldVisitor {
+    private(set) var members: [(key: String, value: String)]
+    /// The last view of each device.
+    private(set) var views: [String: [String: History.DeviceState.Row]]
+    private let texts: TextDisplay
+    private var actor = ""
 
-    private static func exchange(_ number: Int) -> (key: String, value: String) { ("exchange", "\(number)") }
-
-    private static func number(_ value: Int?) -> String { value.map { "\($0)" } ?? "null" }
-
-    private mutating func members(of event: History.Event) -> (type: String, Members) {
-        switch event {
-        case .network(let device, let link, let isOnline):
-            return (
-                "network",
-                [Self.actor(device), ("link", JSONText.string(link)), ("interface", isOnline ? "true" : "false")]
-            )
-        case .interface(let device, let isUp, let isMetered):
-            return ("interface", [Self.actor(device), ("up", "\(isUp)"), ("metered", "\(isMetered)")])
-        case .device(let device, let state): return ("view", [Self.actor(device)] + view(device, state))
-        case .belief(let device, let belief):
-            return ("belief", [Self.actor(device), ("connectivity", JSONText.string(belief.description))])
-        case .connectionAttempt(let connection, let device):
-            return ("connect", [Self.actor(device), ("connection", "\(connection)")])
-        case .connectionEnded(let connection, let device):
-            return ("disconnect", [Self.actor(device), ("connection", "\(connection)")])
-        case .started(let device): return ("started", [Self.actor(device)])
-        case .stopped(let device): return ("stopped", [Self.actor(device)])
-        case .commit(let device, _): return ("commit", [Self.actor(device)])
-        case .accepted(let device, let row): return ("accepted", [Self.actor(device), ("note", JSONText.string(row))])
-        case .action(let actor, let action):
-            return ("action", [Self.actor(actor), ("action", JSONText.string(action.description))])
-        case .notice(let actor, let notice):
-            return ("action", [Self.actor(actor), ("action", JSONText.string(notice.description))])
-        case .policy(let device, let policy):
-            return (
-                "policy",
-                [
-                    Self.actor(device), ("first_delay_ms", Self.milliseconds(policy.firstDelay)),
-                    ("longest_delay_ms", Self.milliseconds(policy.longestDelay)),
-                ]
-            )
-        case .server(let rows): return ("server", [("notes", JSONText.array(rows.map(serverRow)))])
-        case .world(let facts): return ("world", [("virtual", "\(facts.isVirtual)")])
-        case .bytesChanged(let device, let direction, let offset):
-            return (
-                "changed",
-                [
-                    Self.actor(device), ("direction", JSONText.string(direction == .up ? "up" : "down")),
-                    ("offset", "\(offset)"),
-                ]
-            )
-        case .phase(let phase): return ("phase", [("phase", JSONText.string(phase.rawValue))])
-        case .step(let step): return ("step", [("step", "\(step)")])
-        case .mark(let mark): return ("mark", [("mark", JSONText.string(mark))])
-        case .missed(let step, let reason):
-            return ("missed", [("step", "\(step)"), ("reason", JSONText.string(reason.description))])
-        case .stepFailed(let step, let reason, let location):
-            return ("step-failed", [("step", "\(step)"), ("reason", JSONText.string("\(location): \(reason)"))])
-        case .late(let span): return ("late", [("late_ms", Self.milliseconds(span))])
-        case .hostPause(let span): return ("host-pause", [("pause_ms", Self.milliseconds(span))])
-        case .aborted(let reason): return ("aborted", [("reason", JSONText.string(reason.description))])
-        default: return exchangeMembers(of: event)
-        }
+    init(time: Nanoseconds, texts: TextDisplay, views: [String: [String: History.DeviceState.Row]]) {
+        members = [("t", HistoryJSON.milliseconds(time))]
+        self.texts = texts
+        self.views = views
     }
 
-    /// Returns the members of an event of an exchange.
-    private func exchangeMembers(of event: History.Event) -> (type: String, Members) {
-        switch event {
-        case .request(let id, let actor, let method, let row, _, _, let connection):
-            return (
-                "request",
-                [
-                    Self.exchange(id), Self.actor(actor), ("method", JSONText.string(method)),
-                    ("note", JSONText.string(row)), ("connection", Self.number(connection)),
-                ]
-            )
-        case .named(let id, let row): return ("named", [Self.exchange(id), ("note", JSONText.string(row))])
-        case .requestSent(let id, let bytes): return ("sent", [Self.exchange(id), ("bytes", "\(bytes)")])
-        case .arrived(let id): return ("arrived", [Self.exchange(id)])
-        case .serverResponded(let id, let status, let bytes, let revision):
-            return (
-                "responded",
-                [
-                    Self.exchange(id), ("status", "\(status)"), ("bytes", "\(bytes)"),
-                    ("revision", Self.number(revision)),
-                ]
-            )
-        case .responseReceived(let id, let status): return ("received", [Self.exchange(id), ("status", "\(status)")])
-        case .failed(let id): return ("failed", [Self.exchange(id)])
-        case .fault(let index, let exchange, let point):
-            return (
-                "fault", [("fault", "\(index)"), Self.exchange(exchange), ("point", JSONText.string(point?.rawValue))]
-            )
-        case .contents(let id, let contents):
-            return ("contents", [Self.exchange(id), ("base", Self.number(contents.base?.number))])
-        default: return ("other", [])
-        }
+    private mutating func add(_ field: History.Field, _ value: @autoclosure () -> String) {
+        if let name = field.jsonName { members.append((name, value())) }
     }
+
+    mutating func begin(_ kind: History.Kind) { members.append(("type", JSONText.string(kind.name))) }
+
+    mutating func text(_ field: History.Field, _ value: String) {
+        if case .actor = field { actor = value }
+        add(field, JSONText.string(value))
+    }
+
+    mutating func text(_ field: History.Field, _ value: String?) { add(field, JSONText.string(value)) }
+
+    mutating func number(_ field: History.Field, _ value: Int) { add(field, "\(value)") }
+
+    mutating func number(_ field: History.Field, _ value: Int?) { add(field, value.map { "\($0)" } ?? "null") }
+
+    // A digest has more digits than a JSON number.
+    mutating func digest(_ field: History.Field, _ value: UInt64) {
+        add(field, JSONText.string(String(value, radix: 16)))
+    }
+
+    mutating func flag(_ field: History.Field, _ value: Bool) { add(field, "\(value)") }
+
+    mutating func duration(_ field: History.Field, _ value: Nanoseconds) { add(field, HistoryJSON.milliseconds(value)) }
+
+    mutating func duration(_ field: History.Field, _ value: Nanoseconds?) {
+        add(field, value.map(HistoryJSON.milliseconds) ?? "null")
+    }
+
+    mutating func value(_ field: History.Field, _ value: some EncodedValue) { add(field, JSONText.string(value.text)) }
+
+    mutating func value(_ field: History.Field, _ value: (some EncodedValue)?) {
+        add(field, JSONText.string(value?.text))
+    }
+
+    mutating func state(_ state: History.DeviceState) { members += view(actor, state) }
+
+    mutating func rows(_ rows: [History.ServerRow]) { members.append(("notes", JSONText.array(rows.map(serverRow)))) }
+
+    mutating func contents(_ contents: RequestContents) {
+        members.append(("base", contents.base?.number.map { "\($0)" } ?? "null"))
+    }
+
+    mutating func result(_ result: WriteResult) {}
 
     // MARK: Notes
 
-    private mutating func view(_ device: String, _ state: History.DeviceState) -> Members {
+    private mutating func view(_ device: String, _ state: History.DeviceState) -> [(key: String, value: String)] {
         let before = views[device] ?? [:]
         var rows: [String: History.DeviceState.Row] = [:]
         var changed: [String] = []
@@ -144,7 +110,7 @@ public struct HistoryJSON: Sendable {
     }
 
     /// Returns the values that only clients with offline patterns publish.
-    private static func patternMembers(_ screen: History.ScreenState) -> Members {
+    private static func patternMembers(_ screen: History.ScreenState) -> [(key: String, value: String)] {
         guard screen.error != nil || screen.hasMarker != nil else { return [] }
         return [
             ("error", JSONText.string(screen.error)), ("marker", screen.hasMarker.map { "\($0)" } ?? "null"),
@@ -152,7 +118,7 @@ public struct HistoryJSON: Sendable {
         ]
     }
 
-    private static func patternMembers(_ row: History.DeviceState.Row) -> Members {
+    private static func patternMembers(_ row: History.DeviceState.Row) -> [(key: String, value: String)] {
         guard row.error != nil || row.hasMarker != nil else { return [] }
         return [("error", JSONText.string(row.error)), ("marker", row.hasMarker.map { "\($0)" } ?? "null")]
     }
