@@ -131,7 +131,7 @@ class EventsServer(http.server.ThreadingHTTPServer):
             attempt=attempt, status=status if end == "completed" else None, request_bytes=up, response_bytes=down,
             times={
                 "opened": opened, "started": start, "request_read": start + 1, "request_delivered": delivered, "response_started": response,
-                "committed": finish if not lost else (response if end == "lost-after-commit" else None),
+                "response_read": finish if not lost else (response if end == "lost-after-commit" else None),
                 "response_delivered": finish if end == "completed" else None,
                 "ended": (finish or start + (send or 0) + (wait or 0) + (receive or 0)) if end else None,
             },

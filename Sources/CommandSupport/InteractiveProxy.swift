@@ -202,7 +202,7 @@ public struct InteractiveProxy {
             let reply = await FaultCommands(proxy).execute(rule)
             await adopted?.faultsChanged()
             return reply
-        case ("fault", nil): return "error fault needs a rule, such as 'fault POST * nth 3 committed mute'"
+        case ("fault", nil): return "error fault needs a rule, such as 'fault POST * nth 3 before-response stall'"
         case ("faults", nil): return await FaultCommands(proxy).list()
         case ("reset", nil):
             await proxy.abortConnections()

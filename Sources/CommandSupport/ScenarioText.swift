@@ -220,7 +220,7 @@ public enum ScenarioText {
             20s: 3g
 
         # faults:                    # effects on single exchanges, such as a lost response
-        #   - { request: PUT n1, point: committed, then: cut }
+        #   - { request: PUT n1, point: before-response, then: reset }
         steps:
           - { at: 5s, A: { edit: n1, text: "3 l" }, mark: edited }
 

@@ -53,7 +53,7 @@ struct ForeignLedger: Sendable {
         case .responseStarted(let id, let head):
             if let number = numbers[id] { recorder.responseStarted(number, entityTag: head.entityTag) }
             return []
-        case .committed(let id, let status, let bytes):
+        case .responseRead(let id, let status, let bytes):
             guard let number = numbers[id] else { return [] }
             return (result.map { [.writeResult(number, $0)] } ?? [])
                 + [recorder.responded(number, status: status, bytes: bytes)]

@@ -58,7 +58,7 @@ extension ExpectationEvaluator {
                 let shown = responses.prefix(20).map(\.description).joined(separator: " ")
                 return .fail(
                     responses.isEmpty
-                        ? Self.noRequest : "answers are \(shown)\(responses.count > 20 ? " ..." : "")")
+                        ? Self.noRequest : "responses are \(shown)\(responses.count > 20 ? " ..." : "")")
             }
         }
         for sameness in traffic.same {
@@ -262,7 +262,7 @@ extension ExpectationEvaluator {
     private func bytesDown(_ exchange: History.Exchange) -> Int {
         // A response of a fault takes the place of the server's.
         if let fault = exchange.fault, scenario.faults.indices.contains(fault.index),
-            case .reply(let reply) = scenario.faults[fault.index].action
+            case .respond(let reply) = scenario.faults[fault.index].action
         {
             return reply.body.utf8.count
         }

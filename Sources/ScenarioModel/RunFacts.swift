@@ -336,9 +336,9 @@ struct RunFacts {
     }
 
     /// Returns the response that a fault of the scenario gives to an exchange; `nil` if none does.
-    func reply(to exchange: History.Exchange) -> Scenario.Fault.Reply? {
+    func reply(to exchange: History.Exchange) -> Scenario.Fault.Response? {
         guard let fault = exchange.fault, scenario.faults.indices.contains(fault.index),
-            case .reply(let reply) = scenario.faults[fault.index].action
+            case .respond(let reply) = scenario.faults[fault.index].action
         else { return nil }
         return reply
     }
@@ -350,8 +350,8 @@ struct RunFacts {
         else { return nil }
         let closed = exchange.disconnectedAt ?? Nanoseconds(.max)
         switch scenario.faults[fault.index].action {
-        case .hold(let time): return min(since + time, closed)
-        case .mute: return closed
+        case .delay(let time): return min(since + time, closed)
+        case .stall: return closed
         default: return nil
         }
     }

@@ -37,17 +37,17 @@ extension Scenario {
         /// The devices and writers, of which one performs each action.
         public let actors: [String]
         /// The number of notes that are edited, from the first; `nil` for all that the server has at the start.
-        public let over: Int?
+        public let notes: Int?
         /// The kinds of actions.
         public let mix: [Share]
         /// The entry's location in the file.
         public let location: SourceLocation
 
         /// Creates an entry.
-        public init(trigger: Trigger, actors: [String], over: Int?, mix: [Share], location: SourceLocation) {
+        public init(trigger: Trigger, actors: [String], notes: Int?, mix: [Share], location: SourceLocation) {
             self.trigger = trigger
             self.actors = actors
-            self.over = over
+            self.notes = notes
             self.mix = mix
             self.location = location
         }
@@ -62,7 +62,7 @@ extension Scenario {
         /// A digest of the entry's values. It names the random streams of the entry, so that other entries do not shift
         /// its draws.
         var digest: UInt64 {
-            var parts = actors + mix.map { "\($0.kind.rawValue)=\($0.weight)" } + ["\(over ?? -1)"]
+            var parts = actors + mix.map { "\($0.kind.rawValue)=\($0.weight)" } + ["\(notes ?? -1)"]
             switch trigger {
             case .periodic(let from, let to, let every, let jitter):
                 parts += ["\(from.count)", "\(to.count)", "\(every.count)", "\(jitter.partsPerMillion)"]
@@ -117,7 +117,7 @@ extension Scenario {
         guard case .periodic(let from, _, let every, let jitter) = entry.trigger else { return [] }
         let name = entry.rowName(ordinal: ordinal)
         let end = min(limit, healAt ?? limit)
-        let shared = Array((notes.map(\.row) + (fill?.rows ?? [])).prefix(entry.over ?? .max))
+        let shared = Array((notes.map(\.row) + (fill?.rows ?? [])).prefix(entry.notes ?? .max))
         var created: [String: [String]] = [:]
         var steps: [Step] = []
         for period in 0..<entry.periodCount {

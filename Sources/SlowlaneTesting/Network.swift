@@ -168,7 +168,7 @@ public final class Network: Sendable {
 
     // MARK: Faults
 
-    /// Adds a fault of HTTP exchanges on one line, such as `PUT /notes/* committed cut`. It applies to requests on
+    /// Adds a fault of HTTP exchanges on one line, such as `PUT /notes/* before-response reset`. It applies to requests on
     /// connections that are opened from now on, and has to fire before the network ends.
     public func fault(_ rule: String) async throws { try await fault(DeclaredFault.text(rule).rule) }
 

@@ -35,12 +35,12 @@ extension CommandTests {
                 folder,
                 Self.short + """
                     expect:
-                      traffic: [{ request: PUT n1, from: A, answers: [200] }]
+                      traffic: [{ request: PUT n1, from: A, responses: [200] }]
                       finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] }
                     """)
             let result = try await Command.run("run", path, "--live")
             #expect(result.status == 0, "\(result.output) \(result.errors)")
-            #expect(result.output.contains("ok    traffic: PUT n1 from A, answers 200\n"))
+            #expect(result.output.contains("ok    traffic: PUT n1 from A, responses 200\n"))
             #expect(result.output.hasSuffix("short: pass\n"))
             #expect(result.errors.contains("A  PUT n1 -> 200 after "))
         }
@@ -64,7 +64,7 @@ extension CommandTests {
             let path = try Self.file(
                 folder,
                 Self.short + """
-                    faults: [{ request: PUT n1, nth: 2, point: committed, then: cut }]
+                    faults: [{ request: PUT n1, nth: 2, point: before-response, then: reset }]
                     expect: { finally: { server: { n1: { revision: 2 } } } }
                     """)
             let result = try await Command.run("run", path)
@@ -96,10 +96,10 @@ extension CommandTests {
             let path = try Self.file(
                 folder,
                 Self.short + """
-                    faults: [{ request: PUT n1, point: committed, then: cut }]
+                    faults: [{ request: PUT n1, point: before-response, then: reset }]
                     expect:
                       traffic:
-                        - { request: PUT n1, from: A, answers: [lost, 200] }
+                        - { request: PUT n1, from: A, responses: [lost, 200] }
                         - { request: PUT n1, from: A, same: [body, idempotency-key] }
                       finally: { server: { n1: { revision: 2, text: three } } }
                     """)
@@ -159,11 +159,11 @@ extension CommandTests {
                 ),
                 (
                     [lost, "--variant", "none", "--mutant", "posts-again-under-new-id"], 1,
-                    "      traffic: POST n1 from A, answers lost 2xx\n"
+                    "      traffic: POST n1 from A, responses lost 2xx\n"
                 ),
                 (
                     [lost, "--variant", "none", "--mutant", "drops-on-lost-response"], 1,
-                    "      traffic: POST n1 from A, answers lost 2xx\n"
+                    "      traffic: POST n1 from A, responses lost 2xx\n"
                 ),
                 (["outage-30-min", "--variant", "none"], 0, nil),
                 (

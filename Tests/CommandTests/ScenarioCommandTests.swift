@@ -128,7 +128,7 @@ extension CommandTests {
         @Test func aKeyIsExplained() async throws {
             let point = try await Command.run("explain", "faults.point").output
             #expect(point.hasPrefix("faults.point\n"))
-            #expect(point.contains("value: queued, partly-sent, received, committed"))
+            #expect(point.contains("value: before-request, mid-request, before-request-end, before-response"))
             #expect(point.contains("\n  required\n"))
             #expect(try await Command.run("explain").output.contains("network     required"))
             let unknown = try await Command.run("explain", "pont")

@@ -109,10 +109,10 @@ struct LinkRecordingTests {
         var proxy = Self.proxy("1 notes/é")
         recording.record(proxy, nil, at: Self.base)
         let rules = [
-            "PUT * received cut", "POST /notes/ committed mute",
-            "any * times 1 queued reply 503 Retry-After: 1 body busy",
-            "DELETE * answered hold 5s", "GET * chance 5% times unlimited partly-answered trickle 100",
-            "PATCH * received cut",
+            "PUT * before-request-end reset", "POST /notes/ before-response stall",
+            "any * times 1 before-request respond 503 Retry-After: 1 body busy",
+            "DELETE * after-response delay 5s", "GET * probability 5% times unlimited mid-response throttle 100",
+            "PATCH * before-request-end reset",
         ]
         for (index, rule) in rules.enumerated() {
             let fields = try JSONFields(body: Array(JSONText.object([("rule", JSONText.string(rule))]).utf8))

@@ -310,7 +310,7 @@ import Testing
             "curl -s --noproxy '*' \"$SLOWLANE_URL/things\" >/dev/null", adapter: "none",
             """
             expect:
-              traffic: [{ request: GET any, from: A, answers: [200] }]
+              traffic: [{ request: GET any, from: A, responses: [200] }]
               finally: { server: { count: 3 } }
             """)
         scenario.server = .run(Scenario.Program(["python3", "-c", Self.python]), ready: "/health")

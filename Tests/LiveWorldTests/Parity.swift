@@ -60,7 +60,7 @@ enum Parity {
             case .fault(_, let id, let point):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].faults += " lost"
-                if point == .answerStarted || point == .partlyAnswered {
+                if point == .afterResponseHead || point == .midResponse {
                     found[place.actor]?[place.index].isCut = true
                 }
             default: break

@@ -54,7 +54,7 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
         WorldCase(
             "setup-has-no-faults", .pass,
             """
-            faults: [{ request: GET any, nth: 1, point: committed, then: cut }]
+            faults: [{ request: GET any, nth: 1, point: before-response, then: reset }]
             steps: [{ at: 500ms, A: { edit: n1, text: two } }]
             expect:
               always: [{ A: { row: n1, present: true } }]
@@ -248,14 +248,14 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
             """
             devices: { A: { user: ada }, B: { user: bo } }
             network: { A: { 0s: wifi }, B: { 0s: wifi } }
-            faults: [{ request: POST any, nth: 2, point: committed, then: cut }]
+            faults: [{ request: POST any, nth: 2, point: before-response, then: reset }]
             steps:
               - { at: 300ms, A: { create: n2, text: two } }
               - { at: 900ms, B: { create: n3, text: three } }
             expect:
               traffic:
-                - { request: POST n2, from: A, answers: [201] }
-                - { request: POST n3, from: B, answers: [lost, 2xx] }
+                - { request: POST n2, from: A, responses: [201] }
+                - { request: POST n3, from: B, responses: [lost, 2xx] }
               finally: { A: { outbox: 0 }, B: { outbox: 0 } }
             """),
         WorldCase(
@@ -263,26 +263,26 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
             """
             devices: { A: { user: ada }, B: { user: bo } }
             network: { A: { 0s: wifi }, B: { 0s: wifi } }
-            faults: [{ request: POST any, to: B, nth: 1, point: committed, then: cut }]
+            faults: [{ request: POST any, to: B, nth: 1, point: before-response, then: reset }]
             steps:
               - { at: 300ms, A: { create: n2, text: two } }
               - { at: 900ms, B: { create: n3, text: three } }
             expect:
               traffic:
-                - { request: POST n2, from: A, answers: [201] }
-                - { request: POST n3, from: B, answers: [lost, 2xx] }
+                - { request: POST n2, from: A, responses: [201] }
+                - { request: POST n3, from: B, responses: [lost, 2xx] }
             """),
         WorldCase(
             "a-fault-that-never-fires", .inconclusive, reason: "the fault never fired",
             """
-            faults: [{ request: PUT n1, nth: 2, point: committed, then: cut }]
+            faults: [{ request: PUT n1, nth: 2, point: before-response, then: reset }]
             steps: [{ at: 300ms, A: { edit: n1, text: two } }]
             expect: { finally: { server: { n1: { revision: 2 } } } }
             """),
         WorldCase(
             "a-fault-that-may-not-fire", .pass,
             """
-            faults: [{ request: PUT n1, nth: 2, point: committed, then: cut, times: { min: 0 } }]
+            faults: [{ request: PUT n1, nth: 2, point: before-response, then: reset, times: { min: 0 } }]
             steps: [{ at: 300ms, A: { edit: n1, text: two } }]
             expect: { finally: { server: { n1: { revision: 2 } } } }
             """),
@@ -308,9 +308,9 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
               - { at: 1200ms, A: { edit: n2, text: three } }
             expect:
               traffic:
-                - { request: POST n2, from: W, answers: [201] }
+                - { request: POST n2, from: W, responses: [201] }
                 - { request: GET n2, from: A, count: { min: 1 } }
-                - { request: PUT n2, from: A, answers: [200] }
+                - { request: PUT n2, from: A, responses: [200] }
               finally: { server: { n2: { revision: 2, text: three } } }
             """),
         // The name of the note is in the first bytes of the body.
@@ -319,7 +319,7 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
             """
             steps: [{ at: 300ms, A: { create: n2, text: "\(String(repeating: "large ", count: 15_000))" } }]
             expect:
-              traffic: [{ request: POST n2, from: A, answers: [201] }]
+              traffic: [{ request: POST n2, from: A, responses: [201] }]
               finally: { server: { count: 2 }, agree: [A, server] }
             """),
         // Notes that a deletion on the server has removed get a new identifier when they are restored.
@@ -333,7 +333,7 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
               - { at: 900ms, W: { delete: n1 } }
               - { when: { A: { row: n1, icon: conflict } }, within: 30s, A: { resolve: n1, text: three }, mark: resolved }
             expect:
-              traffic: [{ request: POST n1, from: A, between: [resolved, 90s], answers: [201] }]
+              traffic: [{ request: POST n1, from: A, between: [resolved, 90s], responses: [201] }]
               finally: { server: { count: 1, n1: { revision: 1, text: three } }, agree: [A, server] }
             """),
         WorldCase(
@@ -347,9 +347,9 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
               - { at: 2300ms, W: { delete: n2 } }
             expect:
               traffic:
-                - { request: PUT n1, from: W, answers: [200] }
+                - { request: PUT n1, from: W, responses: [200] }
                 - { request: GET n1, from: W, count: 1 }
-                - { request: DELETE n2, from: W, answers: [2xx] }
+                - { request: DELETE n2, from: W, responses: [2xx] }
               finally: { server: { count: 1, n1: { revision: 3, title: Milk, text: three } }, agree: [A, server] }
             """),
         WorldCase(
@@ -363,8 +363,8 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
               - { at: 1800ms, W: { delete: n1, stale: true } }
             expect:
               traffic:
-                - { request: PUT n1, from: W, answers: [200, 409] }
-                - { request: DELETE n1, from: W, answers: [409] }
+                - { request: PUT n1, from: W, responses: [200, 409] }
+                - { request: DELETE n1, from: W, responses: [409] }
               finally: { server: { n1: { revision: 3, text: three } }, agree: [A, server] }
             """),
         WorldCase(
@@ -377,8 +377,8 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
               - { at: 900ms, W: { raw: { method: GET, path: "/api/notes/{n1}/", headers: { Authorization: none } } } }
             expect:
               traffic:
-                - { request: PUT n1, from: W, answers: [4xx] }
-                - { request: GET n1, from: W, answers: [200, 403] }
+                - { request: PUT n1, from: W, responses: [4xx] }
+                - { request: GET n1, from: W, responses: [200, 403] }
               finally: { server: { n1: { revision: 1, text: one } } }
             """),
         WorldCase(

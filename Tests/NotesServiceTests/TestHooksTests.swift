@@ -73,7 +73,7 @@ import Testing
         try await Self.withServer { (port, _) async throws in
             let rule = try await Self.ask(
                 port, "POST", "/levers/rules",
-                #"{"method":"PUT","path":"/api/notes/*","do":"answer","status":503,"headers":{"Retry-After":"7"},"body":"no"}"#
+                #"{"method":"PUT","path":"/api/notes/*","do":"respond","status":503,"headers":{"Retry-After":"7"},"body":"no"}"#
             )
             let created = try await Self.ask(port, "POST", "/api/notes/", #"{"uuid":"\#(Fixture.n1)","title":"Milk"}"#)
             #expect(created.status == 201)
@@ -117,7 +117,7 @@ import Testing
         let testHooks = TestHooks()
         let fixture = try Fixture(testHooks: testHooks)
         let members = names.map { "\"\($0)\":\"1\"" }.joined(separator: ",")
-        let rule = #"{"path":"/api/","do":"answer","status":200,"headers":{\#(members)}}"#
+        let rule = #"{"path":"/api/","do":"respond","status":200,"headers":{\#(members)}}"#
         #expect(fixture.send("POST", "/levers/rules", rule, as: nil).status == 201)
         #expect(sent(fixture.send("GET", "/api/")) == names)
         testHooks.reset()
@@ -168,8 +168,8 @@ import Testing
     @Test(arguments: [
         ("{", "detail"), ("{}", "path"), (#"{"path":"x"}"#, "path"), (#"{"path":"/","do":"burn"}"#, "do"),
         (#"{"path":"/","do":"hold","nth":0}"#, "nth"), (#"{"path":"/","do":"hold","often":1}"#, "often"),
-        (#"{"path":"/","do":"answer"}"#, "status"), (#"{"path":"/","do":"answer","status":99}"#, "status"),
-        (#"{"path":"/","do":"answer","status":200,"headers":{"a b":"c"}}"#, "headers"),
+        (#"{"path":"/","do":"respond"}"#, "status"), (#"{"path":"/","do":"respond","status":99}"#, "status"),
+        (#"{"path":"/","do":"respond","status":200,"headers":{"a b":"c"}}"#, "headers"),
         (#"{"path":"/","method":1,"do":"hold"}"#, "method"),
     ]) func anInvalidRuleIsRejected(body: String, field: String) throws {
         let response = try Fixture(testHooks: TestHooks()).send("POST", "/levers/rules", body)

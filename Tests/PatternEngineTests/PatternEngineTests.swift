@@ -297,7 +297,7 @@ import Testing
         client.setInterface(true)
         client.advance(by: PatternEngine.recoverySpread)
         while let request = client.inFlight.first {
-            client.answer(request.activity == .page("balance") ? .status(500) : .answered)
+            client.answer(request.activity == .page("balance") ? .status(500) : .afterResponse)
         }
         #expect(client.engine.view.screen.controls.contains("retry"))
         #expect(client.engine.view.screen.error == PatternText.failed)

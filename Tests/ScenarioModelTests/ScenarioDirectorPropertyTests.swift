@@ -71,7 +71,7 @@ private typealias Expectation = ScenarioModel.Expectation
                 .init(
                     request: .init(method: pick(["PUT", "GET", nil], &random), row: nil),
                     nth: 1 + Int(random.integer(below: 4)), device: pick(["A", nil], &random),
-                    action: pick([.cut, .mute], &random), location: Helper.location(0)))
+                    action: pick([.reset, .stall], &random), location: Helper.location(0)))
         }
         for _ in 0..<random.integer(below: 4) {
             scenario.expectations.append(

@@ -95,7 +95,7 @@ private typealias Expectation = ScenarioModel.Expectation
         var scenario = Self.scenario()
         scenario.faults = [
             .init(
-                request: .init(method: "GET", row: nil), nth: 1, device: nil, action: .cut,
+                request: .init(method: "GET", row: nil), nth: 1, device: nil, action: .reset,
                 location: Self.location(1))
         ]
         let world = try FakeWorld(scenario)
@@ -386,7 +386,7 @@ private typealias Expectation = ScenarioModel.Expectation
         scenario.steps = [Self.at(2, "A", Self.edit("two")), Self.at(4, "B", Self.edit("three"))]
         func fault(nth: Int, device: String? = nil) -> Scenario.Fault {
             .init(
-                request: .init(method: "PUT", row: "n1"), nth: nth, device: device, action: .cut,
+                request: .init(method: "PUT", row: "n1"), nth: nth, device: device, action: .reset,
                 location: Self.location(1))
         }
         func faults() throws -> [String] {
@@ -409,7 +409,7 @@ private typealias Expectation = ScenarioModel.Expectation
         scenario.steps = [Self.at(2, "A", Self.edit("two"))]
         scenario.faults = [
             .init(
-                request: .init(method: "PUT", row: "n1"), nth: 1, device: nil, action: .mute,
+                request: .init(method: "PUT", row: "n1"), nth: 1, device: nil, action: .stall,
                 location: Self.location(1))
         ]
         let world = try FakeWorld(scenario)

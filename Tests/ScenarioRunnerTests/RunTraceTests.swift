@@ -32,7 +32,7 @@ import Testing
             (.requestSent(7, bytes: 9), "sent exchange=7 bytes=9"),
             (.responseReceived(7, status: 201), "received exchange=7 status=201"), (.failed(7), "failed exchange=7"),
             (.fault(index: 0, exchange: 7), "fault fault=0 exchange=7"),
-            (.fault(index: 0, exchange: 7, point: .received), "fault fault=0 exchange=7 point=received"),
+            (.fault(index: 0, exchange: 7, point: .beforeRequestEnd), "fault fault=0 exchange=7 point=before-request-end"),
             (.commit(device: "A", digest: 1), "commit actor=A digest=0000000000000001"),
             (.accepted(device: "A", row: "n1"), "accepted actor=A note=n1"),
             (.belief(device: "A", "offline"), "belief actor=A connectivity=offline"),

@@ -54,8 +54,8 @@ import Testing
         let scenario = try Self.scenario(
             """
             faults:
-              - { request: PUT n1, nth: 1, point: queued, then: cut }
-              - { request: PUT n1, nth: 9, point: committed, then: cut, times: { min: 0, max: 1 } }
+              - { request: PUT n1, nth: 1, point: before-request, then: reset }
+              - { request: PUT n1, nth: 9, point: before-response, then: reset, times: { min: 0, max: 1 } }
             steps: [{ at: 1s, A: { edit: n1, text: two } }]
             expect:
               always: [{ A: { row: n1, title: Milk } }]
@@ -66,7 +66,7 @@ import Testing
         let unneeded = vacuity.findings.filter { !$0.value.isNeeded($0.key.kind) }
         #expect(
             unneeded.keys.sorted().map(\.text) == [
-                "cut at queued of PUT n1", "cut at committed of PUT n1", "always: A n1 title Milk",
+                "reset at before-request of PUT n1", "reset at before-response of PUT n1", "always: A n1 title Milk",
                 // The dropped change is shown for a moment without an icon.
                 "eventually: A n1 icon none, text two, by 30.0 s",
             ])

@@ -27,7 +27,7 @@ import Testing
         server: { notes: { n1: { title: Milk, text: one } } }
         devices: { A: { user: ada } }
         policy: \(policy)
-        faults: [{ request: PUT n1, point: queued, then: cut }]
+        faults: [{ request: PUT n1, point: before-request, then: reset }]
         steps: [{ at: 1s, A: { edit: n1, text: two } }]
         \(rest)
         """
@@ -38,7 +38,7 @@ import Testing
             Self.edit(
                 """
                 network: { A: { 0s: wifi } }
-                expect: { traffic: [{ request: PUT n1, from: A, seen: proxy, answers: [none, 200], same: [body] }] }
+                expect: { traffic: [{ request: PUT n1, from: A, seen: proxy, responses: [none, 200], same: [body] }] }
                 """))
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
         #expect(result.healAt > .seconds(10))
@@ -58,7 +58,7 @@ import Testing
                     + Self.edit(
                         """
                         network: { A: { 0s: wifi, 2s: { link: 100-loss, signalled: false } } }
-                        expect: { traffic: [{ request: PUT n1, from: A, seen: proxy, answers: [none, 200]\(window) }] }
+                        expect: { traffic: [{ request: PUT n1, from: A, seen: proxy, responses: [none, 200]\(window) }] }
                         """))
         }
         let script = try traffic("")
@@ -103,9 +103,9 @@ import Testing
             server: { notes: { n1: { title: Milk, text: one } } }
             devices: { A: { user: ada } }
             network: { A: { 0s: { up: { delay: 0ms }, down: { delay: 0ms } } } }
-            faults: [{ request: PUT n1, point: committed, then: { hold: 3s } }]
+            faults: [{ request: PUT n1, point: before-response, then: { delay: 3s } }]
             steps: [{ at: 1s, A: { edit: n1, text: two } }]
-            expect: { traffic: [{ request: PUT n1, from: A, answers: [lost, 200] }] }
+            expect: { traffic: [{ request: PUT n1, from: A, responses: [lost, 200] }] }
             """)
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
         // The link has delivered the response in the instant in which the client closed the connection.
@@ -127,9 +127,9 @@ import Testing
             server: { notes: { n1: { title: Milk, text: one } } }
             devices: { A: { user: ada } }
             network: { A: { 0s: { up: { delay: 0ms }, down: { delay: 0ms } } } }
-            faults: [{ request: PUT n1, point: committed, then: { hold: 2999ms } }]
+            faults: [{ request: PUT n1, point: before-response, then: { delay: 2999ms } }]
             steps: [{ at: 1s, A: { edit: n1, text: two } }]
-            expect: { traffic: [{ request: PUT n1, from: A, answers: [200] }] }
+            expect: { traffic: [{ request: PUT n1, from: A, responses: [200] }] }
             """)
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
     }

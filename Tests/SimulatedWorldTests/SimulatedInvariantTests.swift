@@ -30,8 +30,8 @@ import Testing
         let scenario = try Self.scenario(
             """
             faults:
-              - { request: POST n2, nth: 1, point: committed, then: cut }
-              - { request: PUT n1, nth: 1, point: received, then: cut }
+              - { request: POST n2, nth: 1, point: before-response, then: reset }
+              - { request: PUT n1, nth: 1, point: before-request-end, then: reset }
             steps:
               - { at: 1s, A: { create: n2, text: two } }
               - { at: 2s, A: { edit: n1, text: two } }

@@ -39,11 +39,11 @@ extension Scenario: CustomTestStringConvertible {
             faults:
               - request: POST n1
                 to: B
-                point: queued
-                then: { reply: { status: \(status), headers: { Slowlane-Notes: "1", Content-Type: application/json }, body: "{}" } }
+                point: before-request
+                then: { respond: { status: \(status), headers: { Slowlane-Notes: "1", Content-Type: application/json }, body: "{}" } }
             steps: [{ at: 1s, B: { create: n1, text: a } }]
             expect:
-              traffic: [{ request: POST n1, seen: proxy, between: [0s, finally], answers: [\(status), 201] }]
+              traffic: [{ request: POST n1, seen: proxy, between: [0s, finally], responses: [\(status), 201] }]
               finally: { agree: [A, B, server] }
             """)
         let result = try SimulatedRun.run(scenario)
@@ -153,7 +153,7 @@ extension Scenario: CustomTestStringConvertible {
               traffic:
                 - { request: POST n1, from: A, seen: proxy, count: 2 }
                 - { request: POST n1, from: A, count: 1 }
-                - { request: DELETE n1, from: A, answers: [204] }
+                - { request: DELETE n1, from: A, responses: [204] }
               finally: { server: { count: 0 }, agree: [A, server] }
             """)
         let result = try SimulatedRun.run(scenario)
@@ -312,7 +312,7 @@ extension Scenario: CustomTestStringConvertible {
               - { at: 6s, W: { create: n2, text: four } }
               - { at: 7s, W: { delete: n2 } }
             expect:
-              traffic: [{ request: PUT n1, from: W, answers: [200] }]
+              traffic: [{ request: PUT n1, from: W, responses: [200] }]
               finally: { server: { count: 1, n1: { revision: 3, title: Milk, text: three } }, agree: [A, server] }
             """)
         let result = try SimulatedRun.run(scenario)
@@ -411,7 +411,7 @@ extension Scenario: CustomTestStringConvertible {
         devices: { A: { user: ada } }
         writers: { W: { user: ada } }
         network: { A: { 0s: wifi, 3s: 100-loss, 6s: 3g } }
-        faults: [{ request: POST n3, nth: 1, point: committed, then: cut }]
+        faults: [{ request: POST n3, nth: 1, point: before-response, then: reset }]
         steps:
           - { at: 1s, A: { edit: n1, text: two } }
           - { at: 2s, W: { create: n4, text: web } }

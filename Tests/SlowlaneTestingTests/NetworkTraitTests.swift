@@ -239,7 +239,7 @@ private func expect(
 
 /// Faults of HTTP exchanges that a test declares.
 @Suite(.network(upstream: { try await Upstream.address })) struct FaultTests {
-    @Test(.fault(.reply(FaultReply(status: 503)), method: "GET", path: "/no*"))
+    @Test(.fault(.respond(FaultResponse(status: 503)), method: "GET", path: "/no*"))
     func aFaultAppliesToMatchingRequests() async throws {
         let network = try Network.current
         #expect(try await status(of: "/", through: network) != 503)
@@ -247,27 +247,27 @@ private func expect(
         #expect(try await status(of: "/notes", through: network) != 503)
     }
 
-    @Test(.fault(.abort, at: .queued, path: "/"), .fault(.reply(FaultReply(status: 418)), nth: 2))
+    @Test(.fault(.reset, at: .beforeRequest, path: "/"), .fault(.respond(FaultResponse(status: 418)), nth: 2))
     func theFaultsOfAllTraitsApply() async throws {
         let network = try Network.current
         await #expect(throws: (any Error).self) { try await status(of: "/", through: network) }
         #expect(try await status(of: "/", through: network) == 418)
     }
 
-    @Test(.fault("GET /notes queued reply 503")) func aFaultMayBeGivenOnOneLine() async throws {
+    @Test(.fault("GET /notes before-request respond 503")) func aFaultMayBeGivenOnOneLine() async throws {
         #expect(try await status(of: "/notes", through: Network.current) == 503)
     }
 
     @Test func aFaultMayBeAddedDuringATest() async throws {
         let network = try Network.current
-        try await network.fault("any queued reply 503")
+        try await network.fault("any before-request respond 503")
         #expect(try await status(of: "/notes", through: network) == 503)
         await #expect(throws: (any Error).self) { try await network.fault("any queued replay 503") }
     }
 
     @Test func aFaultThatHitsNothingIsAnIssueOfTheTrait() async throws {
         let test = try #require(Test.current)
-        let trait = NetworkTrait.fault(.abort, method: "POST", path: "/notes")
+        let trait = NetworkTrait.fault(.reset, method: "POST", path: "/notes")
         try await withKnownIssue {
             try await trait.provideScope(for: test, testCase: .current) {
                 let network = try Network.current
@@ -275,13 +275,13 @@ private func expect(
             }
         } matching: { issue in
             issue.comments.contains {
-                "\($0)".contains("the fault 'POST /notes committed cut' fired 0 of 1 time, 0 requests matched")
+                "\($0)".contains("the fault 'POST /notes before-response reset' fired 0 of 1 time, 0 requests matched")
             }
         }
     }
 
     @Test func aFaultThatHitsNothingIsAnErrorOfWithNetwork() async throws {
-        let rule = FaultRule(times: 2...2, action: .reply(FaultReply(status: 503)))
+        let rule = FaultRule(times: 2...2, action: .respond(FaultResponse(status: 503)))
         await #expect {
             try await withNetwork(faults: [rule]) { network in
                 let code = try await status(of: "/", through: network)
@@ -295,13 +295,13 @@ private func expect(
     @Test func anErrorOfTheTestHidesUnusedFaults() async throws {
         struct Failure: Error {}
         await #expect(throws: Failure.self) {
-            try await withNetwork(faults: [FaultRule(action: .abort)]) { _ in throw Failure() }
+            try await withNetwork(faults: [FaultRule(action: .reset)]) { _ in throw Failure() }
         }
     }
 
     @Test func aFaultThatCannotApplyIsAnError() async throws {
         await #expect(throws: NetworkError.self) {
-            try await withNetwork(faults: [FaultRule(nth: 0, action: .abort)]) { _ in }
+            try await withNetwork(faults: [FaultRule(nth: 0, action: .reset)]) { _ in }
         }
     }
 }

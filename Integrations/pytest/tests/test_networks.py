@@ -85,7 +85,7 @@ def test_a_fault_applies_to_the_next_request_of_an_open_connection(network):
         return response.status
 
     assert status() == 200
-    with network.fault("GET * queued reply 503"):
+    with network.fault("GET * before-request respond 503"):
         assert status() == 503
         assert status() == 200
     assert network.status["connections_accepted"] == 1
@@ -164,7 +164,7 @@ def test_toxic_lasts_until_heal(network):
 
 
 def test_a_fault_loses_the_response_of_the_matching_request(network):
-    fault = network.fault("GET /3 nth 2 committed cut")
+    fault = network.fault("GET /3 nth 2 before-response reset")
     assert request(network, path="/3") == (200, b"xxx")
     assert request(network) == (200, b"xx")
     assert fault.fired == 0
@@ -175,11 +175,11 @@ def test_a_fault_loses_the_response_of_the_matching_request(network):
 
 
 def test_a_fault_ends_with_its_block_and_with_heal(network):
-    with network.fault("any times unlimited queued reply 503") as fault:
+    with network.fault("any times unlimited before-request respond 503") as fault:
         assert [request(network)[0] for _ in range(2)] == [503, 503]
         assert fault.fired == 2
     assert request(network) == (200, b"xx")
-    network.fault("any queued reply 503")
+    network.fault("any before-request respond 503")
     network.heal()
     assert request(network) == (200, b"xx")
 

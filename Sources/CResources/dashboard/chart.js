@@ -328,7 +328,7 @@ export class Chart {
       fill(colors.send, start, sent);
       fill(colors.wait, sent, answered);
       if (x.outcome === "lost") {
-        const committed = at(times.committed ?? times.response_started ?? times.request_delivered ?? x.start);
+        const committed = at(times.response_read ?? times.response_started ?? times.request_delivered ?? x.start);
         fill(colors.receive, answered, committed);
         fill(colors["lost-part"], Math.max(committed, times.request_delivered ? left : start), right);
       } else fill(colors.receive, answered, right);

@@ -98,10 +98,10 @@ class Card {
       button(text, () => page.addFault(name, `${this.method.value} ${rest}`), { ...change, title });
     const next = element("div", { class: "next", role: "group", "aria-label": `Next request of ${shown}` },
       element("span", { class: "muted" }, "Next"), this.method,
-      fault("Drop", "committed cut", "The server executes the request; its response is lost (d)"),
-      fault("Hold", "received hold 10s", "The request reaches the server 10 s later (h)"),
-      fault("503 once", "queued reply 503", "The client gets 503; the server gets nothing (e)"),
-      button("Cut now", () => page.cut(name), {
+      fault("Drop", "before-response reset", "The server executes the request; its response is lost (d)"),
+      fault("Delay", "before-request-end delay 10s", "The request reaches the server 10 s later (h)"),
+      fault("503 once", "before-request respond 503", "The client gets 503; the server gets nothing (e)"),
+      button("Disconnect now", () => page.disconnect(name), {
         ...change, class: "outline danger", title: "Resets all open connections (x)",
       }));
     this.node = element("article", { class: "card", "aria-labelledby": `${id}-name` },

@@ -117,7 +117,7 @@ private struct FiredFaults {
             }
         }
         faults = scenario.faults.enumerated().flatMap { index, fault -> [Scenario.Fault] in
-            let isDrawn = fault.chance != nil || fault.point == .any || !fault.mustFire
+            let isDrawn = fault.probability != nil || fault.point == .any || !fault.mustFire
             guard isDrawn else { return [fault] }
             return fired[index].map { number, point in
                 Scenario.Fault(

@@ -104,7 +104,7 @@ extension Shrinker {
     private func faultSets(_ scenario: Scenario, _ moment: Moment) -> [[Scenario.Fault]] {
         guard let last = moment.faults.first.map({ scenario.faults[$0] }) else { return [[]] }
         func numbered(_ fault: Scenario.Fault) -> [Scenario.Fault] {
-            guard fault.chance == nil else { return [fault] }
+            guard fault.probability == nil else { return [fault] }
             return (1...Self.requestsMax).map { fault.replacing(nth: $0) }
         }
         var sets: [[Scenario.Fault]] = [[]] + numbered(last).map { [$0] }
@@ -125,7 +125,7 @@ extension Shrinker {
             let fault = current.faults[first]
             let alike = current.faults.indices.filter { index in
                 let other = current.faults[index]
-                return other.chance == nil && fault.chance == nil && other.request == fault.request
+                return other.probability == nil && fault.probability == nil && other.request == fault.request
                     && other.device == fault.device && other.point == fault.point && other.action == fault.action
             }
             first += 1

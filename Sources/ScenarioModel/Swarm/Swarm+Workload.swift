@@ -50,7 +50,7 @@ extension Swarm {
         return [
             Scenario.Workload(
                 trigger: .when(device: Scenario.anyDevice, condition, delay: delay), actors: base.devices.map(\.name),
-                over: nil, mix: [.init(.resolve, weight: 1)], location: Self.location)
+                notes: nil, mix: [.init(.resolve, weight: 1)], location: Self.location)
         ]
     }
 

@@ -4,7 +4,7 @@ internal import LinkModel
 /// The scenarios of an exploration: a pure function from a scenario and a seed to a scenario.
 ///
 /// A seed draws a configuration first (``configuration(seed:)``), and then the network, the faults and the actions under
-/// it. Every element has a random stream of its own (`swarm/act/17`, `swarm/network/A/3`, `swarm/fault/cut/0`), so that
+/// it. Every element has a random stream of its own (`swarm/act/17`, `swarm/network/A/3`, `swarm/fault/reset/0`), so that
 /// the absence of one does not change another. A class of faults that is off takes its faults away, and no more.
 ///
 /// A run has two parts: ``length`` of actions under faults, then the heal phase with no fault left, in which all devices

@@ -104,7 +104,7 @@ extension MutantGallery {
                 origin: "the write queue: a write is stored before it is sent",
                 by: .expectation(
                     scenario: "pattern-a-pin",
-                    "traffic: PATCH c1 from X, answers 200"),
+                    "traffic: PATCH c1 from X, responses 200"),
                 in: ["pattern-a-pin", "expense-queue"])
         }
     }

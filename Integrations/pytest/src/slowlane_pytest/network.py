@@ -127,7 +127,7 @@ class Network:
     # Faults of HTTP exchanges
 
     def fault(self, rule, *, must_fire=True):
-        """Adds a fault rule, such as "PUT /notes/* committed cut", and returns a Fault.
+        """Adds a fault rule, such as "PUT /notes/* before-response reset", and returns a Fault.
 
         The test fails if the fault has not fired by its end; `must_fire=False` permits that. As a context manager, the
         fault has to fire in the block, and is removed at its end.
