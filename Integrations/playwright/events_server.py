@@ -16,7 +16,7 @@ POLICY = (
 PROFILES = {
     "wifi": (40_000_000, 33_000_000, 1, 1, 0, "open"), "lte": (50_000_000, 10_000_000, 50, 65, 0, "open"),
     "3g": (780_000, 330_000, 100, 100, 0, "open"), "edge": (240_000, 200_000, 400, 440, 0, "open"),
-    "100-loss": (None, None, 0, 0, 100, "open"), "refuse": (None, None, 0, 0, 0, "refuse"),
+    "100-loss": (None, None, 0, 0, 100, "open"), "offline": (None, None, 0, 0, 0, "offline"),
     "portal": (None, None, 0, 0, 0, "portal"), "none": (None, None, 0, 0, 0, "open"),
 }
 

@@ -15,7 +15,7 @@ def test_notes_that_are_added_offline_are_sent_once_the_network_is_back(page, ne
     assert app.stored.wait(10)
 
     # The server has stored the note; its response is lost.
-    with network.offline():
+    with network.outage():
         app.may_respond.set()
         add(page, "Bread")
         expect(page.get_by_role("status")).to_have_text("No connection: 2 not sent yet")
@@ -31,7 +31,7 @@ def test_notes_that_are_added_offline_are_sent_once_the_network_is_back(page, ne
 
 def test_an_outbox_survives_the_tab(page, network, app):
     page.goto("/")
-    with network.offline():
+    with network.outage():
         add(page, "Milk")
         expect(page.get_by_role("status")).to_have_text("No connection: 1 not sent yet")
         page.goto("about:blank")

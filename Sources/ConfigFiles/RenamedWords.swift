@@ -13,6 +13,13 @@ public enum RenamedWords {
         // Actions of faults.
         "cut": ["reset"], "mute": ["stall"], "hold": ["delay"], "trickle": ["throttle"], "reply": ["respond"],
         "answer": ["respond"],
+        // Phases, the end of an outage, and the end of connections.
+        "heal": ["restore", "end-outage"], "reset": ["disconnect"], "prove": ["check"],
+        // Conditions and interfaces.
+        "refuse": ["offline"], "updead": ["uplink-loss"], "downdead": ["downlink-loss"], "cell": ["cellular"],
+        "wlan": ["wifi", "unmetered"],
+        // Clients and commands.
+        "pattern": ["expense"], "selftest": ["mutation-test"],
         // Keys.
         "chance": ["probability"], "answers": ["responses"], "over": ["notes"],
     ]
@@ -27,7 +34,7 @@ public enum RenamedWords {
     private static let wordBytesMax = 64
 
     /// Returns `; 'mute' is now called 'stall'`; `nil` if the word is not a renamed one.
-    static func hint(_ word: String, in candidates: some Collection<String>) -> String? {
+    public static func hint(_ word: String, in candidates: some Collection<String>) -> String? {
         newWord(for: word, among: candidates).map { "; '\(word)' is now called '\($0)'" }
     }
 }

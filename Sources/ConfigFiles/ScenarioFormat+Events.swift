@@ -23,7 +23,7 @@ extension ScenarioFormat {
                 + "which a captive portal or a fault responds before the server does not reach it."),
         Key(
             "between", .list(.timeOrMark, atLeast: 2, atMost: 2), default: "the script",
-            "The start and the end of a window. The end `finally` is that of the run: the requests of the heal phase "
+            "The start and the end of a window. The end `finally` is that of the run: the requests of the restore phase "
                 + "count too."),
         Key(
             "during", .either([.choice(["flap"]), .name(.link)]), default: "the whole run",
@@ -49,7 +49,7 @@ extension ScenarioFormat {
         Key(
             "duplicates", .integer(0...numberMax),
             "The greatest number of requests with which the server has executed a write once more. Without `between`, those "
-                + "of the heal phase count too."),
+                + "of the restore phase count too."),
         Key(
             "bytes-down", .either([.size, .object("bytes")]),
             "The number of bytes of the responses' bodies that the server has sent into the link, received or not."),

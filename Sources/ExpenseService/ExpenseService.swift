@@ -130,6 +130,12 @@ struct ExpenseResult: Sendable {
 
     init(_ status: Int, error: String) { self.init(status, ["error": .text(error)]) }
 
+    /// The rejection of a request whose operation id belongs to another one (RFC 9457).
+    static var keyReused: ExpenseResult {
+        ExpenseResult(
+            422, ["type": "urn:slowlane:idempotency-key-reused", "error": "the operation id belongs to another request"])
+    }
+
     /// A rejection with messages by field.
     static func rejection(_ errors: [(field: String, message: String)]) -> ExpenseResult {
         var object = JSONObject()

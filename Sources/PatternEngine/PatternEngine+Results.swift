@@ -121,6 +121,10 @@ extension PatternEngine {
         } else if write.action == .delete, [404, 410].contains(response.status) {
             removeWrite(sequence)
             remove(write.record)
+        } else if response.isKeyReused {
+            // The operation has been executed with other content, which the server sends with its updates.
+            reject(write, ["": PatternText.generic])
+            wantsUpdates = true
         } else {
             let errors = RecordFields(response.body["errors"]) ?? [:]
             reject(write, errors.isEmpty ? ["": PatternText.generic] : errors)
@@ -232,7 +236,7 @@ extension PatternEngine {
         guard var draft = drafts[form], draft.operation == operation else { return }
         switch response.status {
         case 200...299: return finish(form, at: now)
-        case 409:
+        case _ where response.isKeyReused:
             // An earlier submission with other inputs was executed.
             draft.submission = .unknown
         case 500...599, 408, 425, 429:

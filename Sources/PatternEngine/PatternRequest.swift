@@ -56,6 +56,9 @@ public struct PatternResponse: Sendable {
     /// The delay that the server asks for in whole seconds (RFC 9110, 10.2.3).
     public let retryAfterSeconds: Int?
 
+    /// Whether the server has executed another request with the operation id of this one (``ClientApp/AppResponse/isKeyReused``).
+    var isKeyReused: Bool { status == 422 && body["type"].text == AppResponse.keyReusedType }
+
     /// Creates a response.
     public init(status: Int, body: JSONValue, retryAfterSeconds: Int? = nil) {
         self.status = status

@@ -21,7 +21,7 @@ extension AppVocabulary {
             RecordKind("schedule", fields: ["period", "grace"]),
         ],
         settings: [
-            Setting("network", .words(["wlan", "any"])), Setting("events", .words(["on", "off"])),
+            Setting("network", .words(["unmetered", "any"])), Setting("events", .words(["on", "off"])),
             Setting("window", .time), Setting("every", .time), Setting("quota", .size),
         ],
         screens: ["list", "loading", "no-wifi", "failed"], recordScreen: "a question, an issue or a file",

@@ -95,7 +95,7 @@ extension Scenario {
     /// Each period has a random stream of its own, from which time, actor, kind and note are drawn, so that a skipped
     /// action does not shift later ones. An entry edits notes that the server has at the start and notes that the same
     /// actor has created by the same entry, and deletes only the latter. Without such a note, the action is a creation.
-    /// Actions at or after the limit or the heal phase, and those of a device that timed steps have killed, are skipped.
+    /// Actions at or after the limit or the restore phase, and those of a device that timed steps have killed, are skipped.
     public func materialized(seed: UInt64) -> Scenario {
         var result = self
         result.workload = []
@@ -116,7 +116,7 @@ extension Scenario {
     private func steps(of entry: Workload, digest: UInt64, ordinal: Int, seed: UInt64) -> [Step] {
         guard case .periodic(let from, _, let every, let jitter) = entry.trigger else { return [] }
         let name = entry.rowName(ordinal: ordinal)
-        let end = min(limit, healAt ?? limit)
+        let end = min(limit, restoreAt ?? limit)
         let shared = Array((notes.map(\.row) + (fill?.rows ?? [])).prefix(entry.notes ?? .max))
         var created: [String: [String]] = [:]
         var steps: [Step] = []

@@ -52,7 +52,7 @@ enum WorldLimits {
         if links.contains(where: \.isOutage) || links.contains(where: { $0.connectionPolicy != .open }) {
             lines.append("\(name): attempts to connect are not seen; 'budget' counts requests only")
         }
-        if device.network.contains(where: { $0.isSignalled && Self.links(of: $0).contains(where: \.isOutage) }) {
+        if device.network.contains(where: { $0.isSignalled && Self.links(of: $0).contains(where: \.canBeSignalled) }) {
             lines.append(
                 device.lacksAdapter
                     ? "\(name): the program is not told that the interface is down"

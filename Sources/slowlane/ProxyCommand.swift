@@ -58,22 +58,22 @@ struct ProxyCommand: AsyncParsableCommand {
               pause               pause the timeline; 'resume' continues it
               seek TIME           jump to a time of the timeline ('seek 20s')
               outage [up|down]    lose all packets, in both directions or in one, until
-                                  'heal', even if the profile changes
-              heal                end the outage
+                                  'end-outage', even if the profile changes
+              end-outage          end the outage
               fault RULE          add a fault; 'fault remove N|all' removes it
               faults              list the faults with their counts
-              reset               abort all connections (RST)
+              disconnect          abort all connections (RST)
               clear               remove all conditions
               status              print conditions, connections and byte counts
               quit                stop when open transfers are complete, at the
                                   latest after --grace seconds
               help                list the commands
 
-            Connection-level faults are profiles, too: 'refuse' (connections are aborted,
-            new ones refused), 'portal' (every HTTP request gets a sign-in page), 'dns'
-            (a DNS failure, for the proxy the same as 'refuse'), 'updead' and 'downdead'
-            (one direction loses all packets), 'high-latency-dns' (a delay of 3 s before
-            each handshake).
+            Connection-level faults are profiles, too: 'offline' (connections are aborted,
+            new ones fail at once), 'portal' (every HTTP request gets a sign-in page),
+            'dns' (a DNS failure, for the proxy the same as 'offline'), 'uplink-loss' and
+            'downlink-loss' (one direction loses all packets), 'high-latency-dns' (a delay
+            of 3 s before each handshake).
 
             SIGINT and SIGTERM stop the proxy like 'quit'; a second one stops it
             immediately. Transfers that are not complete end with a RST. --until-eof and --exit-with-parent add reasons to stop.

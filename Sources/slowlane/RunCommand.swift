@@ -27,7 +27,7 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run scenarios/mine.yaml --device A='node app.js'
 
             With --mutant the client or the server has a deliberate defect, and the scenario must fail ('slowlane \
-            selftest --list' describes the mutants):
+            mutation-test --list' describes the mutants):
               slowlane run edit-conflict-after-subway \\
                   --mutant overwrites-on-conflict
 
@@ -96,7 +96,7 @@ struct RunCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("mutant"),
         help: ArgumentHelp(
-            "Deliberate defect of the client or the server (repeatable). 'slowlane selftest --list' lists them.",
+            "Deliberate defect of the client or the server (repeatable). 'slowlane mutation-test --list' lists them.",
             valueName: "name"))
     var mutants: [String] = []
 

@@ -48,7 +48,7 @@ struct ShrinkCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("mutant"),
         help: ArgumentHelp(
-            "Deliberate defect of the client or the server (repeatable). 'slowlane selftest --list' lists them.",
+            "Deliberate defect of the client or the server (repeatable). 'slowlane mutation-test --list' lists them.",
             valueName: "name"), completion: .list(RunMutant.allCases.map(\.name)))
     var mutants: [String] = []
 

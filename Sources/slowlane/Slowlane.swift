@@ -84,7 +84,7 @@ struct Slowlane: AsyncParsableCommand {
             ProxyCommand.self, ServerCommand.self, ListCommand.self, InspectCommand.self, CreateCommand.self,
             ToggleCommand.self, DeleteCommand.self, ToxicCommand.self, LinkCommand.self, ResetCommand.self,
             EventsCommand.self, DemoCommand.self, RunCommand.self, ExploreCommand.self, ShrinkCommand.self,
-            MergeReportsCommand.self, SelfTestCommand.self,
+            MergeReportsCommand.self, MutationTestCommand.self,
             ScenariosCommand.self, LintCommand.self, FormatCommand.self,
             ExplainCommand.self, SchemaCommand.self, NotesServerCommand.self, NotesCommand.self, ProfilesCommand.self,
             MeasureCommand.self, ModelCommand.self, CaptureCommand.self, DoctorCommand.self,

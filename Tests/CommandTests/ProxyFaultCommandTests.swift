@@ -106,9 +106,9 @@ extension CommandTests {
         @Test func theEndOfTheInputStopsTheProxyAfterItsCommands() async throws {
             let (listener, upstream) = try TestSocket.listen()
             let command = try Command(["proxy", "--upstream", "\(upstream)", "--until-eof"])
-            command.type("outage\nheal\nstatus", andClose: true)
+            command.type("outage\nend-outage\nstatus", andClose: true)
             #expect(await command.end() == 0)
-            #expect(command.output.text.contains("ok outage both\nok heal\nok profile none"), "\(command.output.text)")
+            #expect(command.output.text.contains("ok outage both\nok end-outage\nok profile none"), "\(command.output.text)")
             withExtendedLifetime(listener) {}
         }
 

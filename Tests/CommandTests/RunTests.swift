@@ -136,15 +136,15 @@ extension CommandTests {
         }
 
         /// Refused connections, a DNS failure, a captive portal, the loss of one direction.
-        @Test(arguments: ["refuse", "dns", "portal", "updead", "downdead"])
+        @Test(arguments: ["offline", "dns", "portal", "uplink-loss", "downlink-loss"])
         func connectionLevelFaultsAreSurvived(_ condition: String) async throws {
             try await Self.expectSurvival(condition + ", 1s: wifi", then: "")
         }
 
         /// All links are restored before the verdict; without `heal`, when the client has given up its request.
-        @Test(arguments: ["100-loss", "refuse", "dns", "portal", "updead", "downdead"])
+        @Test(arguments: ["100-loss", "offline", "dns", "portal", "uplink-loss", "downlink-loss"])
         func conditionsAtTheEndAreRemovedForTheVerdict(_ condition: String) async throws {
-            try await Self.expectSurvival(condition, then: "heal: 1s")
+            try await Self.expectSurvival(condition, then: "restore: 1s")
         }
 
         /// The built-in scenarios pass, and fail with the mutants that they are written for.

@@ -151,7 +151,7 @@ import Testing
         for (faults, problem) in [
             (
                 #"["GET before-request stall", "GET befor-response reset"]"#,
-                "fault 2 of proxy 'a': rule: column 5: unknown word 'comitted'"
+                "fault 2 of proxy 'a': rule: column 5: unknown word 'befor-response'"
             ),
             (#"[7]"#, "fault 1 of proxy 'a': a fault is a rule on one line"),
             (#""GET before-request stall""#, "faults is not an array"),

@@ -114,7 +114,7 @@ import Testing
 
     @Test func nullWithoutAnInheritedKeyIsAnError() {
         for variant in [
-            "{ heal: null }", "{ network: { A: { 6s: null } } }", "{ devices: { C: { user: null } } }",
+            "{ restore: null }", "{ network: { A: { 6s: null } } }", "{ devices: { C: { user: null } } }",
             "{ expect: { finally: { A: null } } }", "{ seed: { x: null } }",
         ] {
             let found = Self.problems(variant)

@@ -65,10 +65,10 @@ import Testing
             ["s.yaml:9:31: the step is due at 61 s or later, but the limit is 60 s"]
         ),
         (
-            "heal: 20s\nsteps: [{ at: 20s, A: { sync: now } }]",
-            ["s.yaml:10:9: the step is due at 20 s or later, but 'heal' is at 20 s"]
+            "restore: 20s\nsteps: [{ at: 20s, A: { sync: now } }]",
+            ["s.yaml:10:9: the step is due at 20 s or later, but 'restore' is at 20 s"]
         ),
-        ("heal: 60s", ["s.yaml:9:7: expected a time before the limit, 60 s"]),
+        ("restore: 60s", ["s.yaml:9:7: expected a time before the limit, 60 s"]),
         (
             "steps: [{ after: m, A: { sync: now }, mark: m }]",
             ["s.yaml:9:9: the step waits for a mark that is set only after the step"]
@@ -102,7 +102,7 @@ import Testing
         "steps: [{ at: 59s, A: { sync: now }, mark: m }, { after: m, A: { sync: now } }]",
         "steps: [{ at: 1s, A: { edit: n1, text: b } }]\nfaults: [{ request: PUT n1, nth: 3, point: before-response, then: reset }]",
         "faults: [{ request: GET n1, to: B, point: before-response, then: reset }, { request: any, point: before-response, then: stall }]",
-        "heal: 20s\nsteps: [{ at: 19s, A: { sync: now } }]",
+        "restore: 20s\nsteps: [{ at: 19s, A: { sync: now } }]",
     ]) func whatMayTakeEffectIsAccepted(text: String) { #expect(Self.problems(text) == []) }
 
     @Test func presenceAndTheLeastBudgetAreRead() throws {

@@ -41,7 +41,7 @@ struct LinkRecordingTests {
         var proxy = Self.proxy()
         let settings =
             try [
-                #"{"profile":"edge"}"#, #"{"profile":"100-loss"}"#, #"{"profile":"refuse"}"#,
+                #"{"profile":"edge"}"#, #"{"profile":"100-loss"}"#, #"{"profile":"offline"}"#,
                 #"{"netem":{"up":"delay 37ms 5ms loss 1.5% rate 123kbit","down":"loss gemodel 1% 25% 70% 0%"}}"#,
                 #"{"conditions":{"up":{"delay":"1.5 ms"},"down":{"queue":"64 KB","duplicate":"2 %"}}}"#,
             ].map(Self.link) + [.passThrough]

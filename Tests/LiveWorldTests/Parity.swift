@@ -38,7 +38,7 @@ enum Parity {
         var isHealed = false
         for entry in history.entries {
             switch entry.event {
-            case .phase(.heal): isHealed = true
+            case .phase(.restore): isHealed = true
             case .request(let id, let actor, let method, let row, _, _, _) where !isHealed:
                 places[id] = (actor, found[actor, default: []].count)
                 found[actor, default: []].append(Request(time: entry.time, exchange: "\(method) \(row ?? "index")"))

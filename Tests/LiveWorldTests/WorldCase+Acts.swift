@@ -107,7 +107,7 @@ extension WorldCase {
         WorldCase(
             "a-request-is-sent-over-the-link", .pass,
             """
-            network: { A: { 0s: wifi, 500ms: refuse, 1500ms: wifi } }
+            network: { A: { 0s: wifi, 500ms: { link: offline, signalled: false }, 1500ms: wifi } }
             faults: [{ request: GET n1, nth: 1, point: before-response, then: reset }]
             steps:
               - { at: 200ms, A: { send: { method: GET, path: "/api/notes/{n1}/" } } }

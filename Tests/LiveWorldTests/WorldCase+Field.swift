@@ -79,7 +79,7 @@ extension WorldCase {
             """
             \(field)
             devices: { F: { user: ada, client: field, starts: empty } }
-            network: { F: { 0s: { link: wifi, interface: cell }, 2s: { link: wifi, interface: wlan } } }
+            network: { F: { 0s: { link: wifi, interface: cellular }, 2s: { link: wifi, interface: wifi } } }
             expect:
               traffic: [{ request: any, from: F, between: [0s, 2s], attempts: { max: 0 } }]
               always: [{ F: { screen: no-wifi, until: 2s } }]

@@ -17,7 +17,7 @@ extension WorldCase {
             "an-interface-that-changes", .pass,
             """
             network:
-              A: { 0s: { link: wifi, interface: wlan }, 500ms: { link: lte, interface: cell }, 1500ms: wifi }
+              A: { 0s: { link: wifi, interface: wifi }, 500ms: { link: lte, interface: cellular }, 1500ms: wifi }
             steps: [{ at: 800ms, A: { edit: n1, text: two } }]
             expect:
               traffic: [{ request: PUT n1, from: A, responses: [200] }]

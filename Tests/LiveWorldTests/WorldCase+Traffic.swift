@@ -40,7 +40,7 @@ extension WorldCase {
         WorldCase(
             "requests-during-a-flap", .pass,
             """
-            network: { A: { 0s: wifi, 1s: { flap: [{ 3g: 1s }, { refuse: 300ms }] }, 4s: wifi } }
+            network: { A: { 0s: wifi, 1s: { flap: [{ 3g: 1s }, { offline: 300ms }], signalled: false }, 4s: wifi } }
             steps:
               - { at: 300ms, A: { edit: n1, text: two } }
               - { at: 2400ms, A: { edit: n1, text: three } }
@@ -48,7 +48,7 @@ extension WorldCase {
               traffic:
                 - { request: PUT n1, from: A, seen: proxy, during: wifi, count: 1 }
                 - { request: PUT n1, from: A, seen: proxy, during: flap, count: { min: 1 } }
-                - { request: PUT n1, from: A, during: refuse, count: 0 }
+                - { request: PUT n1, from: A, during: offline, count: 0 }
               sometimes:
                 - { request: any, responses: [2xx], during: flap }
                 - { any: { outbox: 1 } }
@@ -64,7 +64,7 @@ extension WorldCase {
             "a-revision-in-a-header-field", .pass,
             """
             writers: { R: { user: ada }, W: { user: ada } }
-            network: { A: { 0s: wifi, 600ms: refuse, 1500ms: wifi } }
+            network: { A: { 0s: wifi, 600ms: { link: offline, signalled: false }, 1500ms: wifi } }
             steps:
               - { at: 100ms, R: { raw: { method: GET, path: "/api/notes/{n1}/" } } }
               - { at: 200ms, R: { raw: { method: GET, path: "/api/notes/{n1}/", headers: { If-None-Match: '"{n1.revision}"' } } } }

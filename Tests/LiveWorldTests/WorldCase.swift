@@ -100,9 +100,9 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
             expect: { finally: { server: { n1: { revision: 2, text: two } }, agree: [A, server] } }
             """),
         WorldCase(
-            "heal-at-a-time-of-the-file", .pass,
+            "restore-at-a-time-of-the-file", .pass,
             """
-            heal: 3s
+            restore: 3s
             network: { A: { 0s: wifi, 1s: { link: 100-loss, signalled: false } } }
             steps: [{ at: 1500ms, A: { edit: n1, text: two } }]
             expect:
@@ -409,9 +409,9 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
     /// Each kind of outage, and a flap: the attempts are within the budget, and there are some where the client cannot
     /// know better.
     static let budgets: [WorldCase] = [
-        ("refuse", 1), ("dns", 1), ("portal", 1), ("updead", 1), ("downdead", 1),
+        ("{ link: offline, signalled: false }", 1), ("offline", 0), ("dns", 1), ("portal", 1), ("uplink-loss", 1), ("downlink-loss", 1),
         ("{ link: 100-loss, signalled: false }", 1), ("100-loss", 0),
-        ("{ flap: [{ refuse: 700ms }, { wifi: 300ms }] }", 1),
+        ("{ flap: [{ offline: 700ms }, { wifi: 300ms }], signalled: false }", 1),
     ].enumerated().map { index, kind in
         WorldCase(
             "budget-\(index)", .pass, hasParity: false,

@@ -90,7 +90,7 @@ struct PatternClient {
     }
 
     /// Lets the first request in flight end in a way.
-    mutating func answer(_ fate: Fate = .afterResponse) {
+    mutating func answer(_ fate: Fate = .answered) {
         guard !inFlight.isEmpty else { return }
         let request = inFlight.removeFirst()
         if case .lostRequest = fate {

@@ -285,6 +285,21 @@ import Testing
         #expect(client.engine.view.screen.fields["amount"] == "900")
     }
 
+    /// Members that look like messages by field do not make it one.
+    @Test func anOperationIDOfAnotherFormIsNoMessageByField() throws {
+        var client = PatternClient()
+        try client.perform(.open(.form("transfer")))
+        try client.perform(.fill(["to": "Bo", "amount": "20"]))
+        try client.perform(.submit)
+        let request = try #require(client.inFlight.first)
+        client.inFlight = []
+        let body: JSONValue = ["type": "urn:slowlane:idempotency-key-reused", "errors": ["to": "is missing"]]
+        client.engine.responseReceived(PatternResponse(status: 422, body: body), to: request.number, at: client.now)
+        client.take()
+        #expect(client.engine.view.screen.dialog == PatternText.unknownResult)
+        #expect(client.engine.view.screen.error?.contains("is missing") != true)
+    }
+
     // MARK: Blocking page
 
     @Test func aPageHasNoStaleContentOfflineAndLoadsByItselfAfterwards() throws {
@@ -297,7 +312,7 @@ import Testing
         client.setInterface(true)
         client.advance(by: PatternEngine.recoverySpread)
         while let request = client.inFlight.first {
-            client.answer(request.activity == .page("balance") ? .status(500) : .afterResponse)
+            client.answer(request.activity == .page("balance") ? .status(500) : .answered)
         }
         #expect(client.engine.view.screen.controls.contains("retry"))
         #expect(client.engine.view.screen.error == PatternText.failed)

@@ -169,7 +169,7 @@ import Testing
                 if action == time { run.add(time, .action(actor: "A", "syncs")) }
                 run.add(time, .connectionAttempt(number, device: "A"))
             }
-            run.add(2_000, .phase(.heal))
+            run.add(2_000, .phase(.restore))
             return Self.violation(run, .boundedRetries)
         }
         let equal: [Int64] = [10, 70, 130, 190, 250, 310]

@@ -89,7 +89,7 @@ import Testing
             .accepted(device: "A", row: "n1"), .accepted(device: "B", row: "n1"), .accepted(device: "A", row: "n2"),
             .belief(device: "A", "online"), .belief(device: "B", "online"), .belief(device: "A", "unknown"),
             .started(device: "A"), .started(device: "B"), .stopped(device: "A"), .stopped(device: "B"),
-            .phase(.script), .phase(.heal), .step(0), .step(1), .mark("a"), .mark("b"), .missed(step: 0, "a"),
+            .phase(.script), .phase(.restore), .step(0), .step(1), .mark("a"), .mark("b"), .missed(step: 0, "a"),
             .missed(step: 1, "a"), .missed(step: 0, "b"), .stepFailed(0, "a"), .stepFailed(1, "a"),
             .stepFailed(0, "b"), .late(.seconds(1)), .late(.seconds(2)), .action(actor: "A", "a"),
             .action(actor: "B", "a"), .action(actor: "A", "b"), .server([]), server(), server(revision: 2),

@@ -18,7 +18,7 @@ private typealias Expectation = ScenarioModel.Expectation
 
     private static func scenario(_ random: inout RandomStream) -> Scenario {
         let links = [
-            Helper.wifi, Helper.dead, Helper.policy(.refuse), Helper.policy(.dns), Helper.policy(.portal),
+            Helper.wifi, Helper.dead, Helper.policy(.offline), Helper.policy(.dns), Helper.policy(.portal),
         ]
         var networks: [String: Helper.Network] = [:]
         for name in ["A", "B"] {
@@ -32,7 +32,7 @@ private typealias Expectation = ScenarioModel.Expectation
         }
         var scenario = Helper.scenario(networks, limit: .seconds(30 + random.integer(below: 90)))
         scenario.seed = random.next()
-        if random.bool(probability: 0.1) { scenario.healAt = .seconds(5 + random.integer(below: 20)) }
+        if random.bool(probability: 0.1) { scenario.restoreAt = .seconds(5 + random.integer(below: 20)) }
         let count = Int(random.integer(below: 12))
         for index in 0..<count {
             let trigger: Scenario.Step.Trigger

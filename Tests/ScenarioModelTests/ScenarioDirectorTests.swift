@@ -86,7 +86,7 @@ private typealias Expectation = ScenarioModel.Expectation
         #expect(world.run().result == .pass)
         #expect(
             Self.descriptions(world).filter { $0.hasPrefix("phase") }
-                == ["phase script", "phase heal", "phase quiesce", "phase verify", "phase prove", "phase ended"])
+                == ["phase script", "phase restore", "phase quiesce", "phase verify", "phase check", "phase ended"])
         #expect(world.hasEnded && world.director.nextDeadline == nil)
         #expect(Self.time(world, "phase script") == .zero)
     }
@@ -232,13 +232,13 @@ private typealias Expectation = ScenarioModel.Expectation
             return world
         }
         // No event is scheduled, so nothing can change.
-        #expect(Self.time(try run(Self.wifi, within: .seconds(20)), "phase heal") == .milliseconds(55))
+        #expect(Self.time(try run(Self.wifi, within: .seconds(20)), "phase restore") == .milliseconds(55))
         // The client retries; an attempt in progress ends on the network of the file.
         let retrying = try run(Self.dead, within: .seconds(20))
         #expect(
-            Self.time(retrying, "phase heal")
+            Self.time(retrying, "phase restore")
                 == Self.attemptEnd(retrying, at: .seconds(20) + Nanoseconds(1)) + ScenarioDirector.quietMin)
-        #expect(Self.time(try run(Self.dead, within: .seconds(3600)), "phase heal") == .seconds(60))
+        #expect(Self.time(try run(Self.dead, within: .seconds(3600)), "phase restore") == .seconds(60))
     }
 
     @Test func aStepDueWhenADeviceReachesAState() throws {
@@ -283,16 +283,16 @@ private typealias Expectation = ScenarioModel.Expectation
         world.behaviour.latency = .seconds(8)
         #expect(world.run().result == .pass)
         // The fetch of the start ends at 8 s, the change is sent then.
-        #expect(Self.time(world, "phase heal") == .milliseconds(16_005))
+        #expect(Self.time(world, "phase restore") == .milliseconds(16_005))
     }
 
     @Test func healWaitsForOpenExpectations() throws {
-        func healTime(_ kind: Expectation.Kind) throws -> Nanoseconds? {
+        func restoreTime(_ kind: Expectation.Kind) throws -> Nanoseconds? {
             var scenario = Self.scenario()
             scenario.expectations = [Expectation(kind, location: Self.location(1))]
             let world = try FakeWorld(scenario)
             world.run()
-            return Self.time(world, "phase heal")
+            return Self.time(world, "phase restore")
         }
         func traffic(_ end: Int64) -> Expectation.Kind {
             .traffic(
@@ -301,13 +301,13 @@ private typealias Expectation = ScenarioModel.Expectation
                     between: (.time(.zero), .time(.seconds(end))), count: .range(1...1), responses: nil, same: []))
         }
         // A settled device sends nothing, so the end of the window does not matter.
-        #expect(try healTime(traffic(500)) == .milliseconds(55))
+        #expect(try restoreTime(traffic(500)) == .milliseconds(55))
         #expect(
-            try healTime(.eventually(device: "A", Self.condition(.icon, "none"), .by(.seconds(30))))
+            try restoreTime(.eventually(device: "A", Self.condition(.icon, "none"), .by(.seconds(30))))
                 == .milliseconds(55))
         // No event is scheduled that could change the state.
         #expect(
-            try healTime(.eventually(device: "A", Self.condition(.icon, "upload"), .by(.seconds(30))))
+            try restoreTime(.eventually(device: "A", Self.condition(.icon, "upload"), .by(.seconds(30))))
                 == .milliseconds(55))
     }
 
@@ -329,18 +329,18 @@ private typealias Expectation = ScenarioModel.Expectation
         #expect(waiting.run().result.exitStatus == 1)
         let end = Self.attemptEnd(waiting, at: .seconds(30) + Nanoseconds(1)) + ScenarioDirector.quietMin
         #expect(end > .seconds(31))
-        #expect(Self.time(waiting, "phase heal") == end)
+        #expect(Self.time(waiting, "phase restore") == end)
         #expect(Self.time(waiting, "A network clear") == end)
     }
 
     @Test func healBeginsAtTheTimeThatTheFileGives() throws {
         var scenario = Self.scenario()
-        scenario.healAt = .seconds(5)
+        scenario.restoreAt = .seconds(5)
         scenario.steps = [Self.at(2, "A", Self.edit("two"))]
         let world = try FakeWorld(scenario)
         world.behaviour.latency = .seconds(8)
         world.run()
-        #expect(Self.time(world, "phase heal") == .seconds(5))
+        #expect(Self.time(world, "phase restore") == .seconds(5))
     }
 
     @Test func theLimitEndsTheScript() throws {
@@ -354,7 +354,7 @@ private typealias Expectation = ScenarioModel.Expectation
         let verdict = world.run()
         #expect(verdict.checks.contains { $0.outcome == .fail("exceeded the 20 s limit") })
         #expect(verdict.checks.contains { $0.outcome == .inconclusive("the script ended at an earlier time") })
-        #expect(Self.time(world, "phase heal") == .seconds(20))
+        #expect(Self.time(world, "phase restore") == .seconds(20))
         #expect(world.hasEnded)
     }
 
@@ -421,7 +421,7 @@ private typealias Expectation = ScenarioModel.Expectation
 
     @Test func lateOrdersAreRecorded() throws {
         var scenario = Self.scenario([
-            "A": [(0, Self.wifi, true), (3, Self.policy(.refuse), false), (9, Self.wifi, true)]
+            "A": [(0, Self.wifi, true), (3, Self.policy(.offline), false), (9, Self.wifi, true)]
         ])
         scenario.steps = [Self.at(2, "A", Self.edit("two"))]
         let world = try FakeWorld(scenario, startingAt: .start)
@@ -440,16 +440,16 @@ private typealias Expectation = ScenarioModel.Expectation
     // MARK: Budgets
 
     /// Attempts of a client in ten minutes of each kind of outage, and in flapping.
-    @Test(arguments: ["refuse", "dns", "portal", "silent", "updead", "downdead", "flap"])
+    @Test(arguments: ["offline", "dns", "portal", "silent", "uplink-loss", "downlink-loss", "flap"])
     func aBudgetCountsConnectionAttempts(kind: String) throws {
         var oneWay = DirectionConditions.clear
         oneWay.loss = .one
         let link: Timeline.NamedConditions =
             switch kind {
             case "silent": Self.dead
-            case "updead": .init(kind, Conditions(up: oneWay, down: .clear))
-            case "downdead": .init(kind, Conditions(up: .clear, down: oneWay))
-            default: Self.policy(ConnectionPolicy(rawValue: kind) ?? .refuse)
+            case "uplink-loss": .init(kind, Conditions(up: oneWay, down: .clear))
+            case "downlink-loss": .init(kind, Conditions(up: .clear, down: oneWay))
+            default: Self.policy(ConnectionPolicy(rawValue: kind) ?? .offline)
             }
         var scenario = Self.scenario(
             ["A": [(0, Self.wifi, true), (3, link, false), (603, Self.wifi, true)]], limit: .seconds(1200))

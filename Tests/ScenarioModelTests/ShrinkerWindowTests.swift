@@ -28,7 +28,7 @@ import Testing
                 .init(at: .seconds(7), .hold(Runs.wifi), isSignalled: true),
             ])
         }
-        scenario.healAt = .seconds(600)
+        scenario.restoreAt = .seconds(600)
         return scenario
     }
 
@@ -42,10 +42,10 @@ import Testing
         #expect(part.steps.compactMap(Self.time) == [.zero, .seconds(1), .seconds(2)])
         #expect(part.devices[0].network.map(\.start) == [.zero])
         #expect(part.devices[0].network[0].phase == .hold(Runs.edge))
-        #expect(part.healAt == nil)
-        // Up to the end of the scenario, its own heal phase is kept.
+        #expect(part.restoreAt == nil)
+        // Up to the end of the scenario, its own restore phase is kept.
         let rest = try #require(Self.window(Self.scenario, from: 4, to: nil))
-        #expect(Runs.texts(rest).count == 5 && rest.healAt == .seconds(596))
+        #expect(Runs.texts(rest).count == 5 && rest.restoreAt == .seconds(596))
         #expect(rest.devices[0].network.map(\.start) == [.zero, .seconds(3)])
     }
 

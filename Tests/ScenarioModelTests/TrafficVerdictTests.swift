@@ -220,7 +220,7 @@ struct HandwrittenRun {
         run.exchange(16, responded: nil, received: nil)
         run.link(20, "A", "wifi")
         run.exchange(21, of: "W")
-        run.add(30, .phase(.heal))
+        run.add(30, .phase(.restore))
         run.link(30, "A", "clear")
         run.exchange(31)
         return run
@@ -283,7 +283,7 @@ struct HandwrittenRun {
         // Others may lie between.
         let none = Expectation.Traffic.Response.none
         #expect(sometimes(Self.traffic(seen: .proxy, responses: [.status(200), none])) == .pass)
-        // The last 200 is in the heal phase.
+        // The last 200 is in the restore phase.
         #expect(sometimes(Self.traffic(seen: .proxy, responses: [none, .status(200)])) != .pass)
         #expect(
             sometimes(Self.traffic(seen: .proxy, responses: [none, none]))

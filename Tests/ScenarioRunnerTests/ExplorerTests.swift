@@ -139,7 +139,7 @@ import Testing
             }
             _ = try await Self.explore(worlds) { options in
                 options.seeds = SeedRange("100")
-                options.lean = .automatic
+                options.bias = .automatic
             }
             return runs.withLock { $0 }
         }

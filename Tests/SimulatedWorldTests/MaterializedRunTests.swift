@@ -13,7 +13,7 @@ import Testing
 @Suite struct MaterializedRunTests {
     /// Returns the events of the script without the numbers of steps and faults, which differ.
     private static func script(_ history: History) -> [String] {
-        history.entries[..<history.healIndex].compactMap { entry in
+        history.entries[..<history.restoreIndex].compactMap { entry in
             switch entry.event {
             case .step: return nil
             case .fault(_, let exchange, let point):
@@ -44,7 +44,7 @@ import Testing
                 device.network.allSatisfy { if case .hold = $0.phase { $0.signalling != .sometimes } else { false } })
         }
         let again = try SimulatedRun.run(explicit, mutants: mutants)
-        // The script of explicit values can end earlier, so that a mutant violates more in the heal phase, and no less.
+        // The script of explicit values can end earlier, so that a mutant violates more in the restore phase, and no less.
         let (expectedFailures, foundFailures) = (Self.failures(run.verdict), Self.failures(again.verdict))
         #expect(
             mutants.isEmpty
@@ -90,8 +90,8 @@ import Testing
         devices: { A: { user: ada }, B: { user: ada } }
         writers: { W: { user: ada } }
         network:
-          A: { 0s: { flap: [{ edge: 9s }, { 100-loss: 4s }], jitter: 50%, signalled: sometimes, interface: cell }, 1m: wifi }
-          B: { 0s: 3g, 20s: { flap: [{ refuse: 2s }, { lte: 5s }], jitter: 80% }, 50s: lte }
+          A: { 0s: { flap: [{ edge: 9s }, { 100-loss: 4s }], jitter: 50%, signalled: sometimes, interface: cellular }, 1m: wifi }
+          B: { 0s: 3g, 20s: { flap: [{ offline: 2s }, { lte: 5s }], jitter: 80%, signalled: false }, 50s: lte }
         faults:
           - { request: any, probability: 10%, point: any, then: reset, times: { min: 0, max: 15 } }
           - { request: PUT any, probability: 20%, point: before-response, then: stall, times: { min: 0, max: 3 } }

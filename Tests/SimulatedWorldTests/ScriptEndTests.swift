@@ -11,14 +11,14 @@ import Testing
     private static func result(_ text: String) throws -> Run {
         let scenario = try ScenarioFile(parsing: "scenario: 1\nname: script-end\n" + text, file: "s.yaml").scenario
         let result = try SimulatedRun.run(scenario)
-        let heal = result.history.entries.first { if case .phase(.heal) = $0.event { true } else { false } }
-        return Run(verdict: result.verdict, history: result.history, healAt: try #require(heal).time)
+        let heal = result.history.entries.first { if case .phase(.restore) = $0.event { true } else { false } }
+        return Run(verdict: result.verdict, history: result.history, restoreAt: try #require(heal).time)
     }
 
     private struct Run {
         let verdict: Verdict
         let history: History
-        let healAt: Nanoseconds
+        let restoreAt: Nanoseconds
     }
 
     /// A scenario in which an edit at 1 s gets no response.
@@ -41,14 +41,14 @@ import Testing
                 expect: { traffic: [{ request: PUT n1, from: A, seen: proxy, responses: [none, 200], same: [body] }] }
                 """))
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
-        #expect(result.healAt > .seconds(10))
+        #expect(result.restoreAt > .seconds(10))
     }
 
     @Test func withoutSuchAnExpectationPendingChangesWaitForTheHealPhase() throws {
         let result = try Self.result(
             Self.edit("network: { A: { 0s: wifi } }\nexpect: { finally: { agree: [A, server] } }"))
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
-        #expect(result.healAt < .seconds(2))
+        #expect(result.restoreAt < .seconds(2))
     }
 
     @Test func aRepetitionInTheHealPhaseCountsOnlyInAWindowThatEndsWithTheRun() throws {
@@ -65,11 +65,11 @@ import Testing
         #expect(script.verdict.result == .fail)
         // The client repeats its attempts for ever.
         let end = Nanoseconds.seconds(2) + ScenarioDirector.undecidedMax
-        #expect(script.healAt >= end && script.healAt < end + .seconds(15), "\(script.healAt)")
+        #expect(script.restoreAt >= end && script.restoreAt < end + .seconds(15), "\(script.restoreAt)")
         #expect(!script.history.entries.contains { if case .aborted = $0.event { true } else { false } })
         let run = try traffic(", between: [0s, finally]")
         #expect(run.verdict.result == .pass, "\(run.verdict.checks)")
-        #expect(run.healAt < .seconds(15))
+        #expect(run.restoreAt < .seconds(15))
     }
 
     @Test func theWaitEndsBeforeTheLimit() throws {
@@ -81,7 +81,7 @@ import Testing
                     expect: { traffic: [{ request: PUT n1, from: A, count: { max: 2 } }] }
                     """, policy: "{ first-delay: 5s, longest-delay: 5s, timeout: 3s }"))
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
-        #expect(result.healAt >= .seconds(21) && result.healAt < .seconds(40), "\(result.healAt)")
+        #expect(result.restoreAt >= .seconds(21) && result.restoreAt < .seconds(40), "\(result.restoreAt)")
     }
 
     @Test func aChangeThatTheClientNeverSendsItselfExceedsAThreshold() throws {

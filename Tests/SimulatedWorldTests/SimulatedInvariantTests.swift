@@ -15,7 +15,7 @@ import Testing
                 name: test
                 server: { notes: { n1: { text: one } } }
                 devices: { A: { user: ada } }
-                network: { A: { 0s: wifi, 10s: refuse, 2m: wifi } }
+                network: { A: { 0s: wifi, 10s: { link: offline, signalled: false }, 2m: wifi } }
                 \(text)
                 """, file: "test.yaml"
         ).scenario

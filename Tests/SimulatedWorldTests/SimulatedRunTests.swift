@@ -27,15 +27,15 @@ extension Scenario: CustomTestStringConvertible {
         try ScenarioFile(parsing: "scenario: 1\nname: test\n" + text, file: file).scenario
     }
 
-    /// The rejection is under way at the beginning of the heal phase: a client that pauses then waits for its user.
+    /// The rejection is under way at the beginning of the restore phase: a client that pauses then waits for its user.
     @Test(arguments: [401, 403]) func aUserSignsInAgainAfterALateRejection(_ status: Int) throws {
         let scenario = try Self.scenario(
             """
             seed: 0
-            heal: 17s
+            restore: 17s
             devices: { A: { user: ada }, B: { user: ada } }
             policy: { first-delay: 500ms, longest-delay: 2s, poll: 20s }
-            network: { A: { 0s: wifi }, B: { 0s: high-latency-dns, 2s: downdead } }
+            network: { A: { 0s: wifi }, B: { 0s: high-latency-dns, 2s: downlink-loss } }
             faults:
               - request: POST n1
                 to: B
@@ -98,7 +98,7 @@ extension Scenario: CustomTestStringConvertible {
     }
 
     /// The run of a client that repeats attempts at once is aborted, whatever its requests meet.
-    @Test(arguments: ["refuse", "dns", "portal", "100-loss"])
+    @Test(arguments: ["offline", "dns", "portal", "100-loss"])
     func aClientWithoutBackOffDoesNotRunForever(_ outage: String) throws {
         let scenario = try Self.scenario(
             """
@@ -126,7 +126,7 @@ extension Scenario: CustomTestStringConvertible {
             limit: 1h
             server: { notes: { n1: { title: Milk, text: one } } }
             devices: { A: { user: ada } }
-            network: { A: { 0s: wifi, 2s: refuse, 302s: wifi } }
+            network: { A: { 0s: wifi, 2s: { link: offline, signalled: false }, 302s: wifi } }
             steps: [{ at: 5s, A: { edit: n1, text: two } }, \(requests.joined(separator: ", "))]
             expect:
               # 18 in 300 s of the reference policy, and one for each request
@@ -284,7 +284,7 @@ extension Scenario: CustomTestStringConvertible {
     }
 
     /// The client gives up a request in an outage that lasts; the connection on the link remains.
-    @Test(arguments: ["updead", "downdead", "100-loss", "{ link: 100-loss, signalled: false }", "refuse", "portal"])
+    @Test(arguments: ["uplink-loss", "downlink-loss", "100-loss", "{ link: 100-loss, signalled: false }", "offline", "portal"])
     func aScriptThatEndsInAnOutageEndsWhenTheClientHasGivenUp(_ outage: String) throws {
         let scenario = try Self.scenario(
             """
@@ -381,7 +381,8 @@ extension Scenario: CustomTestStringConvertible {
     // MARK: Outages
 
     private static let outages = [
-        "100-loss", "{ link: 100-loss, signalled: false }", "refuse", "dns", "portal", "updead", "downdead",
+        "100-loss", "{ link: 100-loss, signalled: false }", "offline",
+        "{ link: offline, signalled: false }", "dns", "portal", "uplink-loss", "downlink-loss",
     ]
 
     @Test(arguments: outages) func anOutageOfHalfAnHourTakesFewEvents(_ outage: String) throws {

@@ -47,7 +47,7 @@ private func expect(
         #expect(await network.status.connectionsAccepted == 1)
     }
 
-    @Test(.network(.refuse)) func aRefusingNetworkRefuses() async throws {
+    @Test(.network(.offline)) func aRefusingNetworkRefuses() async throws {
         let port = try Network.current.port
         await #expect(throws: TestSocket.Failure.self) {
             try await blocking { _ = try TestSocket.connect(port: port) }
@@ -97,7 +97,7 @@ private func expect(
         let network = try Network.current
         let port = network.port
         let socket = try await blocking { try TestSocket.connect(port: port) }
-        try await network.offline {
+        try await network.outage {
             #expect(await network.status.link.hasOutage == PerDirection(up: true, down: true))
             let isReadable = try await blocking {
                 try socket.send(Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
@@ -113,7 +113,7 @@ private func expect(
         struct Cancelled: Error {}
         let network = try Network.current
         await #expect(throws: Cancelled.self) {
-            try await network.offline {
+            try await network.outage {
                 try await expect("wifi", of: network)
                 throw Cancelled()
             }
@@ -123,8 +123,8 @@ private func expect(
 
     @Test func nestedOfflineBlocksEndWithTheOuterOne() async throws {
         let network = try Network.current
-        await network.offline {
-            await network.offline {}
+        await network.outage {
+            await network.outage {}
             #expect(await network.status.link.hasAnyOutage)
         }
         #expect(await !network.status.link.hasAnyOutage)
@@ -153,7 +153,7 @@ private func expect(
         let port = network.port
         let socket = try await blocking { try TestSocket.connect(port: port) }
         while await network.status.connectionsOpen == 0 { try await Task.sleep(for: .milliseconds(1)) }
-        await network.cut()
+        await network.disconnect()
         #expect(try await blocking { socket.receiveToFailure().code } == ECONNRESET)
         #expect(try await status(of: "/", through: network) > 0)
     }
@@ -228,11 +228,11 @@ private func expect(
         let profiles: [NetworkProfile] = [
             .passThrough, .loss100, .veryBadNetwork, .edge, .edgeGood, .edgeLossy, .twoGRural, .twoGUrban, .threeG,
             .threeGGood, .threeGLossy, .lte, .wifi, .wifiGood, .wifi80211ac, .cable, .dsl, .highLatencyDNS, .dns,
-            .refuse, .portal, .upDead, .downDead,
+            .offline, .portal, .uplinkLoss, .downlinkLoss,
         ]
         try await withNetwork(upstream: Upstream.address) { network in
             for profile in profiles { try await network.link(profile) }
-            try await expect("downdead", of: network)
+            try await expect("downlink-loss", of: network)
         }
     }
 }

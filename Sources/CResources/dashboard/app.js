@@ -483,7 +483,7 @@ class Page {
     const next = (rest) => () => this.addFault(name, `${this.cards.methodOf(name)} ${rest}`);
     const needsProxy = {
       d: next("before-response reset"), h: next("before-request-end delay 10s"), e: next("before-request respond 503"),
-      x: () => this.disconnect(name), n: () => this.stepTimeline(name), o: () => this.switchLink(name, "refuse"),
+      x: () => this.disconnect(name), n: () => this.stepTimeline(name), o: () => this.switchLink(name, "offline"),
       O: () => this.outage(name, { up: true, down: true }),
     };
     if (position) return name === null ? undefined : () => this.switchLink(name, position.name);

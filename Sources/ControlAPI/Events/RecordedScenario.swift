@@ -44,8 +44,7 @@ struct RecordedScenario {
         comments.append("\(device) is the proxy '\(RequestWarnings.printable(track.proxy))'.")
         let network = links.map { start, link in
             // A proxy cannot take the interface of a device down.
-            let isOut = link.conditions.up.loss == .one && link.conditions.down.loss == .one
-            return Scenario.NetworkEntry(at: start, .hold(link), isSignalled: !isOut)
+            return Scenario.NetworkEntry(at: start, .hold(link), isSignalled: !link.conditions.canBeSignalled)
         }
         scenario.devices.append(Scenario.Device(name: device, user: "ada", startsSynced: true, network: network))
         for fault in track.faults { add(fault, device: device) }

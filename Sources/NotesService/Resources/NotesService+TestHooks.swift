@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import JSON
 internal import NotesContract
 
-/// `/levers/`: the test hooks over HTTP. They need no authentication, because the server listens on a loopback address.
+/// `/test-hooks/`: the test hooks over HTTP. They need no authentication, because the server listens on a loopback address.
 extension NotesService {
     func handleTestHooks(_ request: APIRequest, _ testHooks: TestHooks) -> Response {
         mapErrors {

@@ -9,7 +9,7 @@ extension Scenario {
         var counts: [[String]: Int] = [:]
         var targets: [Int: (actor: String, method: String, row: String?, number: Int)] = [:]
         var fired: [Int: [Int]] = [:]
-        for entry in history.entries[..<history.healIndex] {
+        for entry in history.entries[..<history.restoreIndex] {
             switch entry.event {
             case .request(let id, let actor, let method, let row, _, _, _) where names.contains(actor):
                 counts[[actor, method, ""], default: 0] += 1

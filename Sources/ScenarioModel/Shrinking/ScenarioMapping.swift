@@ -45,7 +45,7 @@ struct ScenarioMapping {
         result.steps = scenario.steps.map(step)
         result.workload = scenario.workload.map(workload)
         result.expectations = scenario.expectations.map { Expectation(kind($0.kind), location: $0.location) }
-        result.healAt = scenario.healAt.map(time)
+        result.restoreAt = scenario.restoreAt.map(time)
         return result
     }
 

@@ -35,7 +35,7 @@ extension Shrinker {
                                 if runs >= limit { return false }
                                 var candidate = origin.removing(steps: removed, observation.history)
                                 candidate?.faults = faults
-                                candidate?.healAt = nil
+                                candidate?.restoreAt = nil
                                 if isOnGoodNetwork { candidate?.useEverywhere(wifi) }
                                 if attempt(candidate?.repaired(observation.history)) { return true }
                             }
@@ -58,7 +58,7 @@ extension Shrinker {
         var fired: [(time: Nanoseconds, fault: Int)] = []
         var kill: Nanoseconds?
         let history = observation.history
-        for entry in history.entries[..<history.healIndex] where entry.time <= violation.context.time {
+        for entry in history.entries[..<history.restoreIndex] where entry.time <= violation.context.time {
             switch entry.event {
             case .fault(let index, _, _): fired.append((entry.time, index))
             case .stopped: kill = entry.time

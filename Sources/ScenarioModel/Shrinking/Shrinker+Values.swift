@@ -184,7 +184,7 @@ extension Shrinker {
         attempt({ $0.renameRows() }, &self)
         attempt({ $0.renameActors() }, &self)
         attempt({ $0.resetRevisions() }, &self)
-        attempt({ $0.set(\.healAt, nil) }, &self)
+        attempt({ $0.set(\.restoreAt, nil) }, &self)
         attempt({ $0.set(\.limit, .seconds(600)) }, &self)
         attempt({ $0.set(\.tokenLife, nil) }, &self)
         attempt({ $0.set(\.contract, "compat") }, &self)

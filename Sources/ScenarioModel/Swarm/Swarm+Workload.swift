@@ -123,7 +123,7 @@ extension Swarm {
                 "POST", "/api/notes/", ["Content-Type": json, "Idempotency-Key": "again-\(number)"],
                 content("\"uuid\": \"{\(name)}\", ", "again"), after: 12 + random.integer(below: 8))
         }
-        // What would take place in the heal phase is left out.
+        // What would take place in the restore phase is left out.
         return steps.filter { step in
             if case .at(let time) = step.trigger { time < Self.length - .seconds(1) } else { false }
         }

@@ -52,7 +52,7 @@ struct SeedRun: Sendable {
         var run = self
         run.swarm.leaning = Set(classes)
         if !classes.isEmpty {
-            run.arguments.append(["--lean", classes.map(\.rawValue).joined(separator: ",")])
+            run.arguments.append(["--bias", classes.map(\.rawValue).joined(separator: ",")])
         }
         return run
     }

@@ -70,7 +70,7 @@ extension MutantGallery {
                     scenario: "pattern-b-add-fails",
                     "always: X r1 marker red since rejected until dismissed"),
                 in: ["pattern-b-add-fails", "pattern-b-update-fails"])
-        case .formSentAfterHeal:
+        case .formSentAfterOutage:
             return Entry(
                 .pattern(mutant),
                 "A form that was submitted offline is sent after the outage.",
