@@ -43,7 +43,8 @@ public struct InteractiveProxy {
 
     /// The commands with their arguments, for `help` and for errors.
     static let commands = [
-        "profile NAME|FILE", "timeline NAME|FILE|TIMES", "pause", "resume", "seek TIME", "outage [up|down]", "end-outage",
+        "profile NAME|FILE", "timeline NAME|FILE|TIMES", "pause", "resume", "seek TIME", "outage [up|down]",
+        "end-outage",
         "fault RULE", "fault remove N|all", "faults", "disconnect", "clear", "status", "quit", "help",
     ]
 

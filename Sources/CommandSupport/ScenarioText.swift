@@ -203,7 +203,7 @@ public enum ScenarioText {
           Ada edits a note during an outage. The edit is visible at once, is sent once after the outage, and ends on the server.
         tags: [example]
         seed: 1  # the same seed gives the same run
-        limit: 2m  # virtual time; a longer run fails
+        limit: 2m  # simulated time; a longer run fails
 
         server:
           notes:  # notes on the server at the start

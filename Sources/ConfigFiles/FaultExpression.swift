@@ -146,7 +146,9 @@ public enum FaultExpression {
             case "nth": rule.nth = try reader.integer(1...countMax, "the number of a request, such as 'nth 3'")
             case "probability":
                 rule.probability = try readProbability(&reader)
-                if rule.probability == 0 { throw reader.parseError(word, "a fault with a probability of 0 % never applies") }
+                if rule.probability == 0 {
+                    throw reader.parseError(word, "a fault with a probability of 0 % never applies")
+                }
             default:
                 if reader.peek()?.keyword == "unlimited" {
                     reader.skip()

@@ -24,6 +24,17 @@ public enum RenamedWords {
         "chance": ["probability"], "answers": ["responses"], "over": ["notes"],
     ]
 
+    /// The new options of commands by the old ones.
+    private static let options = [
+        "--levers": "--test-hooks", "--lean": "--bias", "--gallery": "--all-mutants",
+    ]
+
+    /// Returns the new name of a renamed option; `nil` if the argument is none.
+    public static func newOption(for argument: String) -> String? {
+        guard argument.utf8.count <= wordBytesMax else { return nil }
+        return options[String(argument.prefix { $0 != "=" })]
+    }
+
     /// Returns the new word for a renamed one, of those that are possible; `nil` if the word is not a renamed one.
     public static func newWord(for word: String, among candidates: some Collection<String>) -> String? {
         // A long text is no renamed word, and its comparison may take long.

@@ -208,7 +208,8 @@ extension ScenarioFormat {
                     "by", .list(.name(.actor), atLeast: 1, atMost: 200), required: true,
                     "The devices or writers, of which one performs each action."),
                 Key(
-                    "notes", .integer(1...10_000), default: "all", "The number of notes that are edited, from the first."
+                    "notes", .integer(1...10_000), default: "all",
+                    "The number of notes that are edited, from the first."
                 ),
                 Key("mix", .object("mix"), required: true, "The kinds of actions with their weights."),
             ], exactlyOne: ["every", "when"]),

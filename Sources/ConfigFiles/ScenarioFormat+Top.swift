@@ -9,7 +9,7 @@ extension ScenarioFormat {
             "Words by which scenarios are selected."),
         Key(
             "seed", .either([.integer(0...seedMax), .choice(["commit"])]), default: "1",
-            "The random seed. Scenario and seed determine a run in virtual time. `commit` derives the seed from the "
+            "The random seed. Scenario and seed determine a simulated run. `commit` derives the seed from the "
                 + "commit that is tested."),
         Key(
             "limit", .time, default: "10m",

@@ -24,11 +24,13 @@ extension ScenarioReader {
                 point == .stored
                 ? "after 'stored' the exchange is over; only 'reset', 'close' and 'kill' have an effect"
                 : "'\(action.name)' has no effect at '\(point.rawValue)': "
-                    + (action.name == "respond" ? "the client has the head of the server's response" : "no byte is left")
+                    + (action.name == "respond"
+                        ? "the client has the head of the server's response" : "no byte is left")
             reader.report(reason, at: fields["point"])
         }
         return Scenario.Fault(
-            request: request, nth: nth ?? 1, probability: probability, times: times, device: device, point: point, action: action,
+            request: request, nth: nth ?? 1, probability: probability, times: times, device: device, point: point,
+            action: action,
             location: location(node))
     }
 
@@ -77,7 +79,7 @@ extension ScenarioReader {
                 expected: "'then' needs one of \(object.exactlyOne.joined(separator: ", "))")
         else { return nil }
         switch name {
-        case "delay": return fields.time("delay").map { .hold($0) }
+        case "delay": return fields.time("delay").map { .delay($0) }
         case "kill": return fields["kill"].flatMap(knownDevice).map { .kill(device: $0) }
         case "throttle": return fields.integer("throttle").map { .throttle(bytesPerSecond: $0) }
         default:

@@ -90,6 +90,11 @@ struct StoredFault {
     }
 
     private static func rule(_ fields: JSONFields) throws(APIError) -> FaultRule {
+        // Other unknown fields have no effect, but a fault without what its author has given would be another one.
+        for name in fields.names(except: fieldNames, limit: fieldNames.count) {
+            guard let new = RenamedWords.newWord(for: name, among: fieldNames) else { continue }
+            throw .badBody("'\(name)' is now called '\(new)'")
+        }
         guard let then = fields["then"] else {
             let unknown = fields.names(except: fieldNames).first
             let hint = unknown.map { NearestName.hint($0, in: fieldNames) } ?? ""
@@ -132,7 +137,9 @@ struct StoredFault {
     private static func probability(_ fields: JSONFields) throws(APIError) -> Double {
         guard case .text? = fields["probability"] else { return try fields.number("probability") ?? 1 }
         let text = try fields.text("probability") ?? ""
-        return try parsed("probability") { () throws(FaultExpression.ParseError) in try FaultExpression.probability(text) }
+        return try parsed("probability") { () throws(FaultExpression.ParseError) in
+            try FaultExpression.probability(text)
+        }
     }
 
     private static func action(_ value: JSONValue) throws(APIError) -> FaultAction {
@@ -145,8 +152,12 @@ struct StoredFault {
         let fields = try JSONFields(value, "then")
         let names = ["delay", "throttle", "respond"]
         guard names.count(where: { fields[$0] != nil }) == 1, fields.names(except: names).isEmpty else {
+            let hint =
+                fields.names(except: names, limit: names.count).lazy.compactMap { RenamedWords.hint($0, in: names) }
+                .first ?? ""
             throw .badBody(
-                "then must be a text, such as \"stall\", or an object with one of \(names.joined(separator: ", "))")
+                "then must be a text, such as \"stall\", or an object with one of \(names.joined(separator: ", "))\(hint)"
+            )
         }
         if let time = try fields.text("delay") {
             return try parsed("then.delay") { () throws(FaultExpression.ParseError) in

@@ -4,7 +4,7 @@
 //  operations; the contract of docs/expense-api.md.
 //
 //  Does not own: authentication, sockets, limits of connections (the server on which it is mounted), the client
-//  (PatternEngine).
+//  (ExpenseEngine).
 
 internal import Determinism
 public import HTTPTypes
@@ -133,7 +133,8 @@ struct ExpenseResult: Sendable {
     /// The rejection of a request whose operation id belongs to another one (RFC 9457).
     static var keyReused: ExpenseResult {
         ExpenseResult(
-            422, ["type": "urn:slowlane:idempotency-key-reused", "error": "the operation id belongs to another request"])
+            422,
+            ["type": "urn:slowlane:idempotency-key-reused", "error": "the operation id belongs to another request"])
     }
 
     /// A rejection with messages by field.

@@ -63,7 +63,9 @@ public enum FaultAction: Hashable, Sendable {
     func holdsLastByte(at point: FaultPoint) -> Bool {
         switch (point, self) {
         case (.beforeRequestEnd, .report(let time)), (.afterResponse, .report(let time)): time > .zero
-        case (.beforeRequestEnd, .reset), (.beforeRequestEnd, .close), (.beforeRequestEnd, .stall), (.beforeRequestEnd, .delay): true
+        case (.beforeRequestEnd, .reset), (.beforeRequestEnd, .close), (.beforeRequestEnd, .stall),
+            (.beforeRequestEnd, .delay):
+            true
         default: false
         }
     }

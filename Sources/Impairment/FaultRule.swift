@@ -47,7 +47,8 @@ public struct FaultRule: Hashable, Sendable {
     /// Creates a rule.
     public init(
         method: String? = nil, subject: String? = nil, path: String? = nil, nth: Int = 1,
-        times: ClosedRange<Int> = 1...1, probability: Double = 1, point: FaultPoint? = .beforeResponse, bytes: Int64? = nil,
+        times: ClosedRange<Int> = 1...1, probability: Double = 1, point: FaultPoint? = .beforeResponse,
+        bytes: Int64? = nil,
         side: FaultSide? = nil, action: FaultAction
     ) {
         self.method = method

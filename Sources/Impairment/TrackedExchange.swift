@@ -58,7 +58,8 @@ struct TrackedExchange {
         switch fault.point {
         case .beforeRequest, .beforeResponse: nil
         case .midRequest: requestPart(fault.bytes).map { (.up, $0) }
-        case .beforeRequestEnd: requestEnd.map { (.up, fault.action.holdsLastByte(at: .beforeRequestEnd) ? $0 - 1 : $0) }
+        case .beforeRequestEnd:
+            requestEnd.map { (.up, fault.action.holdsLastByte(at: .beforeRequestEnd) ? $0 - 1 : $0) }
         case .afterResponseHead: responseHeadEnd.map { (.down, $0) }
         case .midResponse:
             responseHeadEnd.flatMap {

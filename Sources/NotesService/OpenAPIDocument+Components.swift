@@ -92,7 +92,8 @@ extension OpenAPIDocument {
                 "type": "object", "required": ["name", "description", "renders", "parses"],
             ],
             "Failure": [
-                "description": "The reason in `error` or `detail`, or by field; with `current` the stored note, with `type` the type of the problem.",
+                "description":
+                    "The reason in `error` or `detail`, or by field; with `current` the stored note, with `type` the type of the problem.",
                 "type": "object", "minProperties": 1,
                 "properties": [
                     "error": ["type": "string"], "detail": ["type": "string"], "type": ["type": "string"],

@@ -1,5 +1,5 @@
 extension AppVocabulary {
-    /// The words of client F, the field app.
+    /// The words of the field app.
     public static let field = AppVocabulary(
         title: "field app", actions: ["create", "edit", "pin", "open", "sync", "kill", "start", "call", "clock"],
         calls: [

@@ -304,7 +304,7 @@ struct RunFacts {
     func hasRawRequests(of user: String) -> Bool { nameless.contains { users[$0] == user } }
 
     /// The longest time that a client needs without waiting for the network.
-    var promptMax: Nanoseconds { world?.isVirtual == true ? .milliseconds(50) : .seconds(1) }
+    var promptMax: Nanoseconds { world?.isSimulated == true ? .milliseconds(50) : .seconds(1) }
 
     // MARK: Exchanges
 
@@ -369,7 +369,7 @@ struct RunFacts {
     }
 
     /// The time by which two reports of one connection may be out of order: none in virtual time.
-    private var slack: Nanoseconds { world?.isVirtual == true ? .zero : .milliseconds(100) }
+    private var slack: Nanoseconds { world?.isSimulated == true ? .zero : .milliseconds(100) }
 
     /// Whether the client has received the server's own response.
     func isAnswered(_ exchange: History.Exchange) -> Bool {

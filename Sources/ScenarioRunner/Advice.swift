@@ -3,7 +3,7 @@ public enum Advice {
     /// Returns advice for the reason of an inconclusive check, in a sentence without its period.
     public static func text(check: String, reason: String, _ world: RunWorld) -> String {
         if reason.contains("but the run was late by") {
-            return "repeat the run on an idle machine, with --jobs 1, or in virtual time (without --live)"
+            return "repeat the run on an idle machine, with --jobs 1, or in simulation (without --live)"
         }
         if reason.contains("the fault never fired") {
             return "check 'request', 'nth' and 'to' of the fault with --trace, or add 'times: { min: 0 }' to it"

@@ -131,7 +131,7 @@ public enum RunTrace {
             fields(
                 "world",
                 [
-                    ("time", facts.isVirtual ? "virtual" : "real"),
+                    ("kind", facts.isSimulated ? "simulated" : "live"),
                     ("bytes", facts.comparesBytes ? "compared" : "unknown"),
                 ])
         case .bytesChanged(let device, let direction, let offset):

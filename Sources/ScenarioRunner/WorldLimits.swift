@@ -8,7 +8,7 @@ enum WorldLimits {
         var lines: [String] = []
         switch run.world {
         case .simulated:
-            if let reason = run.scenario.realTimeReason { lines.append("not possible in virtual time: \(reason)") }
+            if let reason = run.scenario.realTimeReason { lines.append("not possible in simulation: \(reason)") }
         case .live: lines += live(run.scenario)
         }
         for expectation in run.scenario.expectations {

@@ -1,5 +1,3 @@
-public import Impairment
-
 // A renamed name is not accepted: the compiler's error names the new one.
 
 extension Network {

@@ -25,7 +25,7 @@ struct ExploreCommand: AsyncParsableCommand {
               slowlane explore scenarios/mine.yaml --vary network,faults
 
             Each seed draws a run from the scenario: links, faults, actions of users, kills, the server's contract, and the \
-            delays of the clients. Each class of faults is off in half of the seeds. After ten minutes of virtual time all \
+            delays of the clients. Each class of faults is off in half of the seeds. After ten simulated minutes all \
             faults end, and the devices must converge, without a device that does not come back. The invariants of the \
             scenario decide, and not its other expectations, which belong to its own plan; 'sometimes' must be reached by \
             at least one seed. docs/exploration.md has the details.

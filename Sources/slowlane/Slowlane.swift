@@ -36,6 +36,7 @@ enum Main {
     /// that cannot be written.
     private static func run(_ arguments: [String]) async -> Int32 {
         if let message = UnknownCommand.message(for: arguments, of: Slowlane.self)
+            ?? UnknownCommand.message(forOptionsOf: arguments)
             ?? RepeatedOption.message(for: arguments, of: Slowlane.self)
         {
             Console().print(message, to: .progress)

@@ -44,7 +44,8 @@ extension CommandTests {
             )
             try await reply("outage", "ok outage both")
             try await reply("clear", "ok clear: no conditions; \(outage) both directions: end it with 'end-outage'")
-            try await reply("timeline subway", "ok timeline subway; \(outage) both directions: end it with 'end-outage'")
+            try await reply(
+                "timeline subway", "ok timeline subway; \(outage) both directions: end it with 'end-outage'")
             command.type("profile 100-loss\nend-outage\n")
             #expect(
                 try await command.output.line(with: "ok end-outage")

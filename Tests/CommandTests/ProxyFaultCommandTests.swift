@@ -47,11 +47,13 @@ extension CommandTests {
             #expect(statuses == [201, nil, 201])
             let busy = try await blocking { try HTTPPeer(port: port).ask("GET", "/x") }
             #expect(busy.status == 503 && busy.body == "busy" && busy.header("Retry-After") == "7")
-            command.type("fault DELETE befor-response reset\nfault DELETE before-response delay 1ms\nfaults\nfault remove 2\n")
+            command.type(
+                "fault DELETE befor-response reset\nfault DELETE before-response delay 1ms\nfaults\nfault remove 2\n")
             #expect(
                 try await command.output.line(with: "error ").hasPrefix(
                     "error column 8: unknown word 'befor-response'; did you mean 'before-response'?"))
-            #expect(try await command.output.line(with: "ok fault 3") == "ok fault 3: DELETE * before-response delay 1ms")
+            #expect(
+                try await command.output.line(with: "ok fault 3") == "ok fault 3: DELETE * before-response delay 1ms")
             #expect(
                 try await command.output.line(with: "ok faults")
                     == "ok faults: 1 (matched 3, fired 1) POST /notes* nth 2 before-response reset; 2 (matched 1, fired 1) "
@@ -68,7 +70,8 @@ extension CommandTests {
             #expect(
                 command.output.text.hasSuffix(
                     "fault 1: matched 3, fired 1: POST /notes* nth 2 before-response reset\n"
-                        + "fault 3: matched 0, fired 0: DELETE * before-response delay 1ms\n"), "\(command.output.text)")
+                        + "fault 3: matched 0, fired 0: DELETE * before-response delay 1ms\n"), "\(command.output.text)"
+            )
             withExtendedLifetime(listener) {}
         }
 
@@ -108,7 +111,9 @@ extension CommandTests {
             let command = try Command(["proxy", "--upstream", "\(upstream)", "--until-eof"])
             command.type("outage\nend-outage\nstatus", andClose: true)
             #expect(await command.end() == 0)
-            #expect(command.output.text.contains("ok outage both\nok end-outage\nok profile none"), "\(command.output.text)")
+            #expect(
+                command.output.text.contains("ok outage both\nok end-outage\nok profile none"), "\(command.output.text)"
+            )
             withExtendedLifetime(listener) {}
         }
 

@@ -127,7 +127,8 @@ extension CommandTests {
 
         @Test func repeatableOptionsMayBeGivenTwice() async throws {
             let command = try Command([
-                "proxy", "--upstream", "8000", "--fault", "GET before-response reset", "--fault", "PUT before-response reset", "-q",
+                "proxy", "--upstream", "8000", "--fault", "GET before-response reset", "--fault",
+                "PUT before-response reset", "-q",
                 "-q",
             ])
             _ = try await command.output.line(with: "listening on ")

@@ -139,7 +139,9 @@ import Testing
             let text = #"[{"name":"a","listen":"127.0.0.1:0","upstream":"127.0.0.1:\#(upstream)","faults":\#(faults)}]"#
             try Data(text.utf8).write(to: file)
         }
-        try write(#"["GET times 2 before-request respond 503 body busy", {"name": "late", "rule": "PUT before-response delay 1s"}]"#)
+        try write(
+            #"["GET times 2 before-request respond 503 body busy", {"name": "late", "rule": "PUT before-response delay 1s"}]"#
+        )
         let status = try await withServer(["--config", file.path()]) { url, server in
             let list = try await Command.run("list", "--host", url)
             let port = try #require(list.output.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) })

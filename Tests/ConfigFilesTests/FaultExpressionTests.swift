@@ -86,7 +86,9 @@ import Testing
 
     @Test func longTextsAreLimited() {
         let marks = String(repeating: "\u{301}", count: 1 << 20)
-        for text in [marks, "GET " + marks, "GET before-response respond 200 body " + String(repeating: "x", count: 3 << 20)] {
+        for text in [
+            marks, "GET " + marks, "GET before-response respond 200 body " + String(repeating: "x", count: 3 << 20),
+        ] {
             #expect(throws: FaultExpression.ParseError.self) { try FaultExpression.parse(text) }
         }
     }

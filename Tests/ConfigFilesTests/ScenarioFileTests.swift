@@ -99,7 +99,10 @@ import Testing
         ("steps: [{ at: 1s, A: { edit: n1 } }]", "6:30: no note is called 'n1'"),
         ("steps: [{ at: 1s, A: { create: n1 } }, { at: 2s, A: { edit: n1 } }]", "6:53: 'edit' needs 'title' or 'text'"),
         ("writers: { A: { user: ada } }", ": 'A' is defined twice"),
-        ("faults: [{ request: BREW any, point: before-response, then: reset }]", "6:21: 'BREW any': expected a request"),
+        (
+            "faults: [{ request: BREW any, point: before-response, then: reset }]",
+            "6:21: 'BREW any': expected a request"
+        ),
         (
             "faults: [{ request: any, point: commit, then: reset }]",
             "6:33: 'commit': expected before-request, mid-request, before-request-end, before-response,"

@@ -52,7 +52,7 @@ import Testing
             ])
         #expect(
             scenario.faults.map(\.action) == [
-                .reset, .close, .stall, .hold(.seconds(5)), .kill(device: "A"), .throttle(bytesPerSecond: 1),
+                .reset, .close, .stall, .delay(.seconds(5)), .kill(device: "A"), .throttle(bytesPerSecond: 1),
                 .respond(
                     .init(
                         status: 503,
@@ -72,13 +72,15 @@ import Testing
             })
         #expect(
             file.allRuns.map(\.fullName) == [
-                "every-key (point=before-request-end)", "every-key (point=before-response)", "every-key (remote, point=before-request-end)",
+                "every-key (point=before-request-end)", "every-key (point=before-response)",
+                "every-key (remote, point=before-request-end)",
                 "every-key (remote, point=before-response)", "every-key (program, point=before-request-end)",
                 "every-key (program, point=before-response)",
             ])
         #expect(
             file.allRuns.map { $0.faults.last?.point } == [
-                .beforeRequestEnd, .beforeResponse, .beforeResponse, .beforeResponse, .beforeRequestEnd, .beforeResponse,
+                .beforeRequestEnd, .beforeResponse, .beforeResponse, .beforeResponse, .beforeRequestEnd,
+                .beforeResponse,
             ])
         #expect(
             file.variants.map(\.server) == [

@@ -307,7 +307,8 @@ private struct RandomScenario {
             .always(device: "A", condition()), .always(device: "any", condition()), .traffic(traffic),
             .sometimes(device: "B", condition()), .sometimesTraffic(traffic),
             .sometimesFault(
-                .init(point: isTrue() ? nil : .beforeResponse, request: isTrue() ? nil : .init(method: "PUT", row: nil))),
+                .init(point: isTrue() ? nil : .beforeResponse, request: isTrue() ? nil : .init(method: "PUT", row: nil))
+            ),
             .eventually(device: "A", condition(), isTrue() ? .by(time()) : .after("m0", within: time())),
             .agree(["A", "B", "server"]),
             .threshold(Threshold(.saveToSynced, [.init(.p50, max: time().count), .init(.max, max: time().count)])),

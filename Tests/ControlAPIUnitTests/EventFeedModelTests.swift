@@ -220,7 +220,8 @@ struct EventFeedModelTests {
         feed.proxy.link = .passThrough
         feed.proxy.upstream = "127.0.0.1:3"
         feed.proxy.faults = [
-            try StoredFault(.init(JSONFields(body: Array(#"{"rule":"PUT * before-request-end reset"}"#.utf8))), names: [])
+            try StoredFault(
+                .init(JSONFields(body: Array(#"{"rule":"PUT * before-request-end reset"}"#.utf8))), names: [])
         ]
         #expect(try update(.reset).map(\.type) == ["proxy", "fault", "link"])
         feed.proxy.faults = []
@@ -233,7 +234,8 @@ struct EventFeedModelTests {
 
     @Test func aFaultThatFiresNamesItsExchange() throws {
         var feed = try Feed()
-        var fault = try StoredFault(.init(JSONFields(body: Array(#"{"rule":"PUT * before-request-end reset"}"#.utf8))), names: [])
+        var fault = try StoredFault(
+            .init(JSONFields(body: Array(#"{"rule":"PUT * before-request-end reset"}"#.utf8))), names: [])
         fault.number = 4
         feed.proxy.faults = [fault]
         feed.model.update(feed.proxy, nil, by: .api, at: 0)

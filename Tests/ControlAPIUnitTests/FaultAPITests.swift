@@ -13,7 +13,10 @@ import Testing
 
     @Test(arguments: [
         (#"{"rule":"POST /api/* nth 3 before-response stall"}"#, "POST /api/* nth 3 before-response stall"),
-        (#"{"request":"POST /api/*","nth":3,"point":"before-response","then":"stall"}"#, "POST /api/* nth 3 before-response stall"),
+        (
+            #"{"request":"POST /api/*","nth":3,"point":"before-response","then":"stall"}"#,
+            "POST /api/* nth 3 before-response stall"
+        ),
         (#"{"point":"any","probability":0.05,"then":{"delay":"5s"}}"#, "any * probability 5% any delay 5s"),
         (
             #"{"point":"any","probability":"2.5 %","times":4,"then":{"throttle":200}}"#,
@@ -75,11 +78,17 @@ import Testing
     @Test(arguments: [
         ("", "EOF"), ("{", "invalid JSON"), ("[]", "not an object"), ("{}", "missing required field: rule"),
         (#"{"rul":"x"}"#, "did you mean 'rule'?"), (#"{"rule":7}"#, "rule is not a string"),
-        (#"{"rule":"POST befor-response reset"}"#, "rule: column 6: unknown word 'befor-response'; did you mean 'before-response'?"),
+        (
+            #"{"rule":"POST befor-response reset"}"#,
+            "rule: column 6: unknown word 'befor-response'; did you mean 'before-response'?"
+        ),
         (#"{"rule":"any before-response reset","nth":2}"#, "give either rule or nth"),
         (#"{"then":"reset"}"#, "missing required field: point"),
         (#"{"point":"before-response"}"#, "missing required field: rule"),
-        (#"{"point":"commited","then":"reset"}"#, "point: column 1: unknown word 'commited'; did you mean 'committed'?"),
+        (
+            #"{"point":"commited","then":"reset"}"#,
+            "point: column 1: unknown word 'commited'; did you mean 'committed'?"
+        ),
         (#"{"point":"before-response","then":"reset","nth":0}"#, "nth must be at least 1"),
         (#"{"point":"before-response","then":"reset","nth":-9223372036854775808}"#, "nth must be at least 1"),
         (#"{"point":"before-response","then":"reset","nth":1.5}"#, "nth is not a whole number"),
@@ -95,12 +104,18 @@ import Testing
         (#"{"point":"before-response","then":7}"#, "then is not an object"),
         (#"{"point":"before-response","then":{"delay":"5s","throttle":1}}"#, "then must be a text"),
         (#"{"point":"before-response","then":{"delay":5}}"#, "delay is not a string"),
+        (#"{"point":"committed","then":"stall"}"#, "'committed' is now called 'before-response'"),
+        (#"{"point":"before-response","then":{"hold":"5s"}}"#, "'hold' is now called 'delay'"),
+        (#"{"point":"before-response","then":"stall","chance":0.5}"#, "'chance' is now called 'probability'"),
         (#"{"point":"before-response","then":{"delay":"-5s"}}"#, "then.delay: column"),
         (#"{"point":"before-response","then":{"throttle":0}}"#, "at least 1 byte per second"),
         (#"{"point":"before-response","then":{"respond":{}}}"#, "missing required field: then.reply.status"),
         (#"{"point":"before-response","then":{"respond":{"status":99}}}"#, "must be 200 to 599"),
         (#"{"point":"before-response","then":{"respond":{"status":9223372036854775807}}}"#, "must be 200 to 599"),
-        (#"{"point":"before-response","then":{"respond":{"status":200,"headers":{"A\r\nB":"c"}}}}"#, "must not be sent"),
+        (
+            #"{"point":"before-response","then":{"respond":{"status":200,"headers":{"A\r\nB":"c"}}}}"#,
+            "must not be sent"
+        ),
         (#"{"point":"before-response","then":{"respond":{"status":200,"headers":{"A":[]}}}}"#, "is not a string"),
         (#"{"point":"before-response","then":{"respond":{"status":200,"headers":7}}}"#, "headers is not an object"),
         (#"{"point":"before-response","then":{"respond":{"status":200,"boddy":""}}}"#, "no field 'boddy'"),
@@ -129,7 +144,9 @@ import Testing
         #expect(created == 100)
         #expect(try await call("DELETE", path).status == .noContent)
         let body = String(repeating: "x", count: 600_000)
-        #expect(try await call("POST", path, #"{"rule":"any before-response respond 200 body \#(body)"}"#).status == .created)
+        #expect(
+            try await call("POST", path, #"{"rule":"any before-response respond 200 body \#(body)"}"#).status
+                == .created)
         #expect(
             try await call("POST", path, #"{"rule":"any before-response respond 200 body \#(body)"}"#).error
                 == "the replies of a proxy's faults have at most 1048576 bytes in total")

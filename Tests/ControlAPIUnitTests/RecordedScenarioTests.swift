@@ -25,7 +25,9 @@ import Testing
     }
 
     /// A recording, and the responses that its scenario must have.
-    private static func recording(_ seed: UInt64) -> (yaml: String?, replies: [Scenario.Fault.Response], names: [String]) {
+    private static func recording(_ seed: UInt64) -> (
+        yaml: String?, replies: [Scenario.Fault.Response], names: [String]
+    ) {
         var random = RandomStream(seed: seed, "recording")
         var recording = LinkRecording(at: 0)
         var replies: [Scenario.Fault.Response] = []

@@ -31,7 +31,9 @@ import Testing
         LargeCall(method: "PATCH", path: "\(proxy)/timeline", body: LargeCall.padded(#","paused":true"#)),
         LargeCall(method: "PUT", path: "\(proxy)/outage", body: LargeCall.padded(#","up":true"#)),
         LargeCall(method: "PUT", path: "\(proxy)/seed", body: LargeCall.padded(#","seed":5"#)),
-        LargeCall(method: "POST", path: "\(proxy)/faults", body: LargeCall.padded(#","rule":"PUT * before-request-end reset""#)),
+        LargeCall(
+            method: "POST", path: "\(proxy)/faults",
+            body: LargeCall.padded(#","rule":"PUT * before-request-end reset""#)),
         LargeCall(method: "POST", path: "/slowlane/v1/recording", body: LargeCall.padded(#","state":"off""#)),
         LargeCall(
             method: "POST", path: "/proxies",

@@ -5,7 +5,7 @@ import FieldService
 import HTTPTypes
 import JSON
 
-/// A client F with a store in memory and a server, in a time that the test advances.
+/// A the field app with a store in memory and a server, in a time that the test advances.
 struct FieldClient {
     /// What happens to the next request.
     enum Fate { case answered, lostRequest, lostResponse, status(Int), cutAfter(Int) }

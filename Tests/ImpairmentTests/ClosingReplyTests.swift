@@ -28,12 +28,15 @@ import Testing
 
     private static func responses(_ text: String) -> Int { text.matches(of: /HTTP\/1\.1 \d/).count }
 
-    private static func rule(_ reply: FaultResponse, at point: FaultPoint = .beforeRequest, path: String? = nil) -> FaultRule {
+    private static func rule(_ reply: FaultResponse, at point: FaultPoint = .beforeRequest, path: String? = nil)
+        -> FaultRule
+    {
         FaultRule(path: path, times: 1...Int.max, point: point, action: .respond(reply))
     }
 
     private static func send(
-        _ requests: [UInt8], _ rules: [FaultRule] = [rule(FaultResponse(status: 503))], _ conditions: Conditions = .clear
+        _ requests: [UInt8], _ rules: [FaultRule] = [rule(FaultResponse(status: 503))],
+        _ conditions: Conditions = .clear
     ) -> Outcome {
         var sockets = VirtualSockets(conditions, exchangeTracking: ExchangeTracking(rules: rules))
         let id = sockets.open()
@@ -147,7 +150,8 @@ import Testing
         let request = Self.request("POST /a \(version)", "Connection: close", body: body)
         let next = Self.request("GET /b HTTP/1.1")
         var sockets = VirtualSockets(
-            Self.slow, exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultResponse(status: 503), at: .midRequest)]))
+            Self.slow,
+            exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultResponse(status: 503), at: .midRequest)]))
         let id = sockets.open()
         let half = request.count - 50
         sockets.send(Array(request[..<half]), from: .client, id)
@@ -202,7 +206,8 @@ import Testing
     /// The server's socket is closed although the server is still sending.
     @Test func aServerThatKeepsSendingIsClosedWithTheClient() {
         var sockets = VirtualSockets(
-            .clear, exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultResponse(status: 503), at: .beforeRequestEnd)]))
+            .clear,
+            exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultResponse(status: 503), at: .beforeRequestEnd)]))
         let id = sockets.open()
         sockets.send(Self.request("GET / HTTP/1.0"), from: .client, id)
         sockets.send(Array("HTTP/1.1 200 OK\r\n\r\n".utf8), from: .server, id)

@@ -22,7 +22,8 @@ import Testing
             .throttle(bytesPerSecond: Int64(plan.number(1...100_000))),
             .report(hold: .milliseconds(Int64(plan.number(0...100)))),
             .respond(
-                FaultResponse(status: 500 + plan.number(0...4), body: [UInt8](repeating: 9, count: plan.number(0...50)))),
+                FaultResponse(status: 500 + plan.number(0...4), body: [UInt8](repeating: 9, count: plan.number(0...50)))
+            ),
         ]
         while true {
             let point = plan.number(0...7) == 7 ? nil : FaultPoint.allCases[plan.number(0...6)]

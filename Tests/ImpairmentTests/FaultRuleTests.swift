@@ -83,17 +83,20 @@ import Testing
     @Test func valuesOutOfRangeAreRefused() {
         let rules: [(FaultRule, String)] = [
             (FaultRule(nth: 0, action: .reset), "nth"), (FaultRule(times: 0...0, action: .reset), "times"),
-            (FaultRule(times: -1...3, action: .reset), "times"), (FaultRule(probability: 1.5, action: .reset), "probability"),
-            (FaultRule(probability: .nan, action: .reset), "probability"), (FaultRule(bytes: 4, action: .reset), "bytes"),
+            (FaultRule(times: -1...3, action: .reset), "times"),
+            (FaultRule(probability: 1.5, action: .reset), "probability"),
+            (FaultRule(probability: .nan, action: .reset), "probability"),
+            (FaultRule(bytes: 4, action: .reset), "bytes"),
             (FaultRule(point: .midRequest, bytes: -1, action: .reset), "bytes"),
             (FaultRule(path: String(repeating: "x", count: 1025), action: .reset), "pattern"),
-            (FaultRule(side: .client, action: .delay(.seconds(1))), "side"), (FaultRule(action: .delay(.zero)), "hold"),
+            (FaultRule(side: .client, action: .delay(.seconds(1))), "side"), (FaultRule(action: .delay(.zero)), "delay"),
             (FaultRule(action: .delay(Nanoseconds(.max))), "delay"),
             (FaultRule(action: .throttle(bytesPerSecond: 0)), "rate"),
             (FaultRule(action: .respond(FaultResponse(status: 101))), "status"),
             (FaultRule(action: .respond(FaultResponse(status: 200, fields: [.init("X", "a\r\nB: c")]))), "header"),
             (
-                FaultRule(action: .respond(FaultResponse(status: 200, body: [UInt8](repeating: 0, count: 1 << 20 + 1)))),
+                FaultRule(
+                    action: .respond(FaultResponse(status: 200, body: [UInt8](repeating: 0, count: 1 << 20 + 1)))),
                 "body"
             ),
         ]
@@ -121,7 +124,8 @@ import Testing
     @Test func aRuleAppliesFromItsNthMatchOn() throws {
         var sockets = VirtualSockets(Self.late, exchangeTracking: ExchangeTracking())
         _ = try Self.add(
-            FaultRule(method: "PUT", path: "/notes/*", nth: 2, times: 1...2, point: .beforeRequestEnd, action: Self.reply),
+            FaultRule(
+                method: "PUT", path: "/notes/*", nth: 2, times: 1...2, point: .beforeRequestEnd, action: Self.reply),
             sockets)
         let id = sockets.open()
         let requests = [
@@ -155,7 +159,8 @@ import Testing
             _ = try Self.add(rule, sockets)
             if others {
                 _ = try Self.add(
-                    FaultRule(method: "PUT", times: 0...Int.max, probability: 0.5, point: nil, action: .report()), sockets)
+                    FaultRule(method: "PUT", times: 0...Int.max, probability: 0.5, point: nil, action: .report()),
+                    sockets)
             }
             let id = sockets.open()
             for _ in 0..<40 { Self.exchange(&sockets, id, "GET", "/a") }

@@ -81,7 +81,8 @@ import Testing
         let id = sockets.open()
         sockets.send(Self.request, from: .client, id)
         #expect(Self.inject(.reset, at: point, sockets, id) == (point != .beforeRequest), "the request has left")
-        #expect(!Self.inject(.stall, at: .beforeResponse, sockets, id) || point == .beforeRequest, "one fault per exchange")
+        #expect(
+            !Self.inject(.stall, at: .beforeResponse, sockets, id) || point == .beforeRequest, "one fault per exchange")
         sockets.runToQuiet()
         sockets.send(Self.response, from: .server, id)
         sockets.runToQuiet()

@@ -65,10 +65,10 @@ private let hello = Array("hello".utf8)
         var sockets = VirtualSockets(.clear)
         sockets.startTimeline(
             try Timeline([
-                Timeline.Entry(at: .zero, .delay(Timeline.NamedConditions("x", .clear))),
-                Timeline.Entry(at: .seconds(1), .delay(Timeline.NamedConditions("x", refusing))),
-                Timeline.Entry(at: .seconds(2), .delay(Timeline.NamedConditions("x", dead))),
-                Timeline.Entry(at: .seconds(3), .delay(Timeline.NamedConditions("x", .clear))),
+                Timeline.Entry(at: .zero, .hold(Timeline.NamedConditions("x", .clear))),
+                Timeline.Entry(at: .seconds(1), .hold(Timeline.NamedConditions("x", refusing))),
+                Timeline.Entry(at: .seconds(2), .hold(Timeline.NamedConditions("x", dead))),
+                Timeline.Entry(at: .seconds(3), .hold(Timeline.NamedConditions("x", .clear))),
             ]))
         let id = sockets.open()
         sockets.send(hello, from: .client, id)
@@ -93,7 +93,7 @@ private let hello = Array("hello".utf8)
         var sockets = VirtualSockets(.clear)
         sockets.startTimeline(
             try Timeline([
-                Timeline.Entry(at: .zero, .delay(Timeline.NamedConditions("x", .clear))),
+                Timeline.Entry(at: .zero, .hold(Timeline.NamedConditions("x", .clear))),
                 Timeline.Entry(at: .seconds(1), .ramp(to: Timeline.NamedConditions("x", refusing), over: .seconds(2))),
             ]))
         let id = sockets.open()

@@ -409,7 +409,8 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
     /// Each kind of outage, and a flap: the attempts are within the budget, and there are some where the client cannot
     /// know better.
     static let budgets: [WorldCase] = [
-        ("{ link: offline, signalled: false }", 1), ("offline", 0), ("dns", 1), ("portal", 1), ("uplink-loss", 1), ("downlink-loss", 1),
+        ("{ link: offline, signalled: false }", 1), ("offline", 0), ("dns", 1), ("portal", 1), ("uplink-loss", 1),
+        ("downlink-loss", 1),
         ("{ link: 100-loss, signalled: false }", 1), ("100-loss", 0),
         ("{ flap: [{ offline: 700ms }, { wifi: 300ms }], signalled: false }", 1),
     ].enumerated().map { index, kind in

@@ -32,8 +32,8 @@ private let refusal = Conditions(up: .clear, down: .clear, connectionPolicy: .of
         _ body: @escaping (Proxy, TestSocket) async throws -> Void
     ) async throws {
         let timeline = try Timeline([
-            Timeline.Entry(at: .zero, .delay(Timeline.NamedConditions("first", first))),
-            Timeline.Entry(at: changeTime, .delay(Timeline.NamedConditions("second", second))),
+            Timeline.Entry(at: .zero, .hold(Timeline.NamedConditions("first", first))),
+            Timeline.Entry(at: changeTime, .hold(Timeline.NamedConditions("second", second))),
         ])
         try await withProxy(.clear, synDropMethod: method, { $0.timeline = timeline }, body)
     }

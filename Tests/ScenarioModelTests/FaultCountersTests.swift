@@ -24,7 +24,8 @@ import Testing
 
     @Test func anyPointIsOneAtWhichTheActionIsPossible() {
         let all: Set<Scenario.Fault.Point> = [
-            .beforeRequest, .midRequest, .beforeRequestEnd, .beforeResponse, .afterResponseHead, .midResponse, .afterResponse, .stored,
+            .beforeRequest, .midRequest, .beforeRequestEnd, .beforeResponse, .afterResponseHead, .midResponse,
+            .afterResponse, .stored,
         ]
         #expect(Set(Self.points([Self.fault(.reset, at: .any)])) == all)
         #expect(Set(Self.points([Self.fault(.kill(device: nil), at: .any)])) == all)
@@ -64,7 +65,9 @@ import Testing
     }
 
     @Test func theRemovalOfAFaultDoesNotChangeTheDrawsOfOthers() {
-        let (first, second, third) = (Self.probability("PUT"), Self.probability("POST"), Self.probability("POST", .stall))
+        let (first, second, third) = (
+            Self.probability("PUT"), Self.probability("POST"), Self.probability("POST", .stall)
+        )
         let drawn = Self.applied(1, of: [first, second])
         #expect((10...50).contains(drawn.count), "\(drawn)")
         #expect(Self.applied(0, of: [second]) == drawn)
@@ -154,7 +157,7 @@ import Testing
         scenario.devices = ["A", "B"].map { .init(name: $0, user: "ada", startsSynced: true, network: []) }
         scenario.workload = [
             .init(
-                trigger: .when(device: "any", condition, delay: .seconds(delay)), actors: actors, over: nil, mix: mix,
+                trigger: .when(device: "any", condition, delay: .seconds(delay)), actors: actors, notes: nil, mix: mix,
                 location: SourceLocation(file: "s.yaml"))
         ]
         return ReactiveWorkload(scenario, seed: 1)

@@ -300,9 +300,11 @@ struct HandwrittenRun {
     @Test func aFaultIsAppliedOnceOrInconclusive() {
         var run = HandwrittenRun()
         run.scenario.faults = [
-            .init(request: Self.any, device: nil, point: .any, action: .reset, location: SourceLocation(file: "s.yaml")),
             .init(
-                request: Self.any, device: nil, point: .beforeRequestEnd, action: .reset, location: SourceLocation(file: "s.yaml")
+                request: Self.any, device: nil, point: .any, action: .reset, location: SourceLocation(file: "s.yaml")),
+            .init(
+                request: Self.any, device: nil, point: .beforeRequestEnd, action: .reset,
+                location: SourceLocation(file: "s.yaml")
             ),
         ]
         run.exchange(1, fault: .fault(index: 0, exchange: 0, point: .beforeResponse))

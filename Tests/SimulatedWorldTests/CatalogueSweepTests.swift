@@ -91,7 +91,8 @@ import Testing
         }
         #expect(needed() == ["sometimes: A n1 icon upload"])
         // Findings of several runs of a file are added up.
-        coverage.add(try MutationCoverage(scenario, mutants: [.client(.dropsOnLostResponse), .client(.outboxNotCounted)]))
+        coverage.add(
+            try MutationCoverage(scenario, mutants: [.client(.dropsOnLostResponse), .client(.outboxNotCounted)]))
         #expect(coverage.findings.count == 3 && needed().count > 1)
     }
 }

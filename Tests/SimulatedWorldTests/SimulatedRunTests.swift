@@ -284,7 +284,9 @@ extension Scenario: CustomTestStringConvertible {
     }
 
     /// The client gives up a request in an outage that lasts; the connection on the link remains.
-    @Test(arguments: ["uplink-loss", "downlink-loss", "100-loss", "{ link: 100-loss, signalled: false }", "offline", "portal"])
+    @Test(arguments: [
+        "uplink-loss", "downlink-loss", "100-loss", "{ link: 100-loss, signalled: false }", "offline", "portal",
+    ])
     func aScriptThatEndsInAnOutageEndsWhenTheClientHasGivenUp(_ outage: String) throws {
         let scenario = try Self.scenario(
             """

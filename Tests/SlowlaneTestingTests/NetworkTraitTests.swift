@@ -93,7 +93,7 @@ private func expect(
 
 /// What a test does to its network.
 @Suite(.network(upstream: { try await Upstream.address })) struct NetworkTests {
-    @Test func aRequestPassesAfterAnOfflineBlockAndNotDuringIt() async throws {
+    @Test func aRequestPassesAfterAnOutageAndNotDuringIt() async throws {
         let network = try Network.current
         let port = network.port
         let socket = try await blocking { try TestSocket.connect(port: port) }
@@ -109,7 +109,7 @@ private func expect(
         #expect(try await blocking { try socket.receive() }.starts(with: Array("HTTP/1.1 ".utf8)))
     }
 
-    @Test(.network(.wifi)) func anOfflineBlockEndsWithAnError() async throws {
+    @Test(.network(.wifi)) func anOutageEndsWithAnError() async throws {
         struct Cancelled: Error {}
         let network = try Network.current
         await #expect(throws: Cancelled.self) {
@@ -121,13 +121,25 @@ private func expect(
         #expect(await !network.status.link.hasAnyOutage)
     }
 
-    @Test func nestedOfflineBlocksEndWithTheOuterOne() async throws {
+    @Test func nestedOutagesEndWithTheOuterOne() async throws {
         let network = try Network.current
         await network.outage {
             await network.outage {}
             #expect(await network.status.link.hasAnyOutage)
         }
         #expect(await !network.status.link.hasAnyOutage)
+    }
+
+    @Test(.network(.wifi)) func offlineConnectionsFailAtOnceUntilTheBlockEnds() async throws {
+        let network = try Network.current
+        let port = network.port
+        try await network.offline {
+            _ = await #expect(throws: TestSocket.Failure.self) {
+                try await blocking { _ = try TestSocket.connect(port: port) }
+            }
+        }
+        try await expect("wifi", of: network)
+        #expect(try await status(of: "/", through: network) > 0)
     }
 
     @Test(.network(.wifi)) func aBlockOfOtherConditionsRestoresTheEarlierOnes() async throws {
@@ -148,7 +160,7 @@ private func expect(
         try await expect("dsl", of: network)
     }
 
-    @Test func cutAbortsOpenConnections() async throws {
+    @Test func disconnectAbortsOpenConnections() async throws {
         let network = try Network.current
         let port = network.port
         let socket = try await blocking { try TestSocket.connect(port: port) }

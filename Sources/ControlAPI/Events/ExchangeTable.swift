@@ -68,7 +68,8 @@ struct ExchangeRecord: Hashable {
         let times = JSONText.object([
             ("opened", time(opened)), ("started", time(started)), ("request_read", time(requestRead)),
             ("request_delivered", time(requestDelivered)), ("response_started", time(responseStarted)),
-            ("response_read", time(responseRead)), ("response_delivered", time(responseDelivered)), ("ended", time(ended)),
+            ("response_read", time(responseRead)), ("response_delivered", time(responseDelivered)),
+            ("ended", time(ended)),
         ])
         let faultText = fault.map {
             JSONText.object([

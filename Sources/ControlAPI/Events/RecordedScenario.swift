@@ -80,7 +80,8 @@ struct RecordedScenario {
         scenario.faults.append(
             Scenario.Fault(
                 request: RequestPattern(method: rule.method, row: nil), nth: rule.probability < 1 ? 1 : rule.nth,
-                probability: rule.probability < 1 ? probability : nil, times: 0...min(rule.times.upperBound, Self.timesMax),
+                probability: rule.probability < 1 ? probability : nil,
+                times: 0...min(rule.times.upperBound, Self.timesMax),
                 device: device, point: rule.point.flatMap { .init(rawValue: $0.rawValue) } ?? .any, action: action,
                 location: Self.location))
         // The step starts after the change of the link at the same time.

@@ -136,7 +136,9 @@ extension Swarm {
         body: "<html><body>Log in</body></html>")
 
     /// Returns a response of the server to a device, or to any device.
-    private func answer(_ status: Int, _ device: String?, _ headers: [Scenario.Argument] = []) -> Scenario.Fault.Response {
+    private func answer(_ status: Int, _ device: String?, _ headers: [Scenario.Argument] = [])
+        -> Scenario.Fault.Response
+    {
         var markers: [String] = []
         for found in base.devices where device.map({ $0 == found.name }) ?? true {
             if !markers.contains(found.client.markerField) { markers.append(found.client.markerField) }

@@ -135,7 +135,7 @@ public struct Explorer: Sendable {
             return fail(RunStatus.usage, "the scenario has a matrix of \(runs.count) runs; explore needs one run")
         }
         if let reason = base.realTimeReason {
-            return fail(RunStatus.usage, "'\(base.name)' cannot be explored: \(reason), so that it needs real time")
+            return fail(RunStatus.usage, "'\(base.name)' cannot be explored: \(reason), so that it must run live")
         }
         do throws(CommitSeed.Failure) {
             guard let seeds = try self.seeds(of: base) else {

@@ -63,7 +63,7 @@ public struct HistoryJSON: Sendable {
                 ]
             )
         case .server(let rows): return ("server", [("notes", JSONText.array(rows.map(serverRow)))])
-        case .world(let facts): return ("world", [("virtual", "\(facts.isVirtual)")])
+        case .world(let facts): return ("world", [("simulated", "\(facts.isSimulated)")])
         case .bytesChanged(let device, let direction, let offset):
             return (
                 "changed",

@@ -144,7 +144,8 @@ extension MutantGallery {
                 origin: "Expensify's queue: a write is dropped after a number of retries",
                 by: .expectation(
                     scenario: "edit-waits-for-create",
-                    "traffic: POST n1 from A at the proxy, responses 503 503 503 503 201, same body and idempotency-key"),
+                    "traffic: POST n1 from A at the proxy, responses 503 503 503 503 201, same body and idempotency-key"
+                ),
                 in: ["edit-waits-for-create", "retry-after"])
         case .missingNoteDropsEdit:
             return Entry(
@@ -423,7 +424,9 @@ extension MutantGallery {
                 by: .expectation(
                     scenario: "kill-everywhere",
                     "traffic: PUT n1 from A, count 1 to 2"),
-                in: ["kill-everywhere (contract=orig, point=before-request)", "post-answer-lost (killed-while-waiting)"])
+                in: [
+                    "kill-everywhere (contract=orig, point=before-request)", "post-answer-lost (killed-while-waiting)",
+                ])
         case .sendsDuringConflict:
             return Entry(
                 .client(mutant),

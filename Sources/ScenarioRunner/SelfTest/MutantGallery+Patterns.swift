@@ -5,7 +5,7 @@ internal import ScenarioWorld
 /// Mutants of the expense app.
 extension MutantGallery {
     /// Returns the entry of a mutant of the expense app.
-    static func entry(of mutant: PatternMutant) -> Entry {
+    static func entry(of mutant: ExpenseMutant) -> Entry {
         switch mutant {
         case .noPendingLook:
             return Entry(

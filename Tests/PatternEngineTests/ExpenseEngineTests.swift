@@ -6,13 +6,13 @@ import PatternEngine
 import TestSupport
 import Testing
 
-@Suite struct PatternEngineTests {
-    private static let key = PatternClient.key
+@Suite struct ExpenseEngineTests {
+    private static let key = ExpenseClient.key
 
     // MARK: Optimistic
 
     @Test func aPinLooksFinishedOfflineAndIsSentOnceAfterARestart() throws {
-        var client = PatternClient(isOnline: false)
+        var client = ExpenseClient(isOnline: false)
         let count = client.sent.count
         try client.perform(.update(Self.key("c1"), ["pinned": "true"]))
         #expect(client.row("c1")?.fields["pinned"] == "true")
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func aPinThatTheServerRejectsShowsNoErrorAndTheServersValue() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.update(Self.key("c1"), ["pinned": "maybe"]))
         client.answer()
         #expect(client.row("c1")?.fields["pinned"] == nil)
@@ -35,7 +35,7 @@ import Testing
     // MARK: Optimistic with pending UI
 
     @Test func anAddedExpenseIsGreyOfflineOnly() throws {
-        var client = PatternClient(isOnline: false)
+        var client = ExpenseClient(isOnline: false)
         try client.perform(.open(.record(Self.key("r1"))))
         try client.perform(.add(Self.key("e2"), ["title": "Hotel", "amount": "80"]))
         #expect(client.row("e2")?.isGrey == true)
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func anAdditionThatIsRejectedStaysGreyWithAnErrorAndARedPathUntilItIsDismissed() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.open(.record(Self.key("r1"))))
         try client.perform(.add(Self.key("e2"), ["title": "Hotel", "amount": "800"]))
         #expect(client.row("e2")?.isGrey == false)
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func aRejectedUpdateShowsTheConfirmedValueAlsoIfUpdatesAreStacked() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.update(Self.key("e1"), ["amount": "700"]))
         try client.perform(.update(Self.key("e1"), ["amount": "800"]))
         #expect(client.row("e1")?.fields["amount"] == "800" && client.engine.outbox == 2)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func aDeletionHidesTheExpenseOnlineAndStrikesItThroughOffline() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.delete(Self.key("e1")))
         #expect(client.row("e1") == nil)
         client.setInterface(false)
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func anEditOfAnExpenseThatCouldNotBeAddedAddsIt() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.open(.record(Self.key("r1"))))
         try client.perform(.add(Self.key("e2"), ["title": "Hotel", "amount": "800"]))
         client.settle()
@@ -98,12 +98,12 @@ import Testing
     // MARK: The queue
 
     @Test func writesAreSentOneAfterTheOtherAndReadsAfterThem() throws {
-        var client = PatternClient(isOnline: false)
+        var client = ExpenseClient(isOnline: false)
         try client.perform(.update(Self.key("e1"), ["amount": "1"]))
         try client.perform(.update(Self.key("c1"), ["pinned": "true"]))
         let count = client.sent.count
         client.setInterface(true)
-        client.advance(by: PatternEngine.recoverySpread)
+        client.advance(by: ExpenseEngine.recoverySpread)
         #expect(client.inFlight.count == 1)
         client.settle()
         #expect(
@@ -113,13 +113,13 @@ import Testing
     }
 
     @Test func aWriteIsMarkedAsTriedInTheStoreBeforeItIsSent() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.update(Self.key("e1"), ["amount": "1"]))
         #expect(client.inFlight.count == 1 && client.state.writes.map(\.wasTried) == [true])
     }
 
     @Test func aWriteWhoseResponseIsLostIsRepeatedWithTheSameOperation() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.update(Self.key("e1"), ["amount": "1"]))
         let operation = client.inFlight.first?.operation
         client.answer(.lostResponse)
@@ -131,19 +131,19 @@ import Testing
     }
 
     @Test func serverErrorsParkAWriteAfterFiveAttemptsWithAnError() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.update(Self.key("e1"), ["amount": "1"]))
         for _ in 0..<5 {
             client.answer(.status(500))
             client.advance(by: .seconds(60))
         }
         client.answerAll()
-        #expect(client.engine.outbox == 0 && client.row("e1")?.error == PatternText.generic)
+        #expect(client.engine.outbox == 0 && client.row("e1")?.error == ExpenseText.generic)
         #expect(client.row("e1")?.fields["amount"] == "12.00")
     }
 
     @Test func overloadIsNeverTheEndOfAWrite() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.update(Self.key("e1"), ["amount": "1"]))
         for _ in 0..<50 {
             client.answer(.status(503))
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test func updatesOfOthersBetweenAreRead() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         client.service.seed(
             ExpenseRecord(key: "e9", kind: .expense, parent: "r1", fields: [("title", "Bus"), ("amount", "2")]),
             owner: "ada")
@@ -165,13 +165,14 @@ import Testing
     }
 
     @Test func aServerThatRepeatsItselfIsNotAskedAgainAtOnce() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.sync)
         for _ in 0..<3 {
             let number = try #require(client.inFlight.first?.number)
             client.inFlight = []
             client.engine.responseReceived(
-                PatternResponse(status: 200, body: ["last": 3, "more": true, "updates": []]), to: number, at: client.now
+                ExpenseEngineResponse(status: 200, body: ["last": 3, "more": true, "updates": []]), to: number,
+                at: client.now
             )
             client.take()
             #expect(client.inFlight.isEmpty)
@@ -182,12 +183,12 @@ import Testing
     // MARK: Blocking form
 
     @Test func aFormIsInertOfflineAndKeepsItsInputs() throws {
-        var client = PatternClient(isOnline: false)
+        var client = ExpenseClient(isOnline: false)
         let count = client.sent.count
         try client.perform(.open(.form("transfer")))
         try client.perform(.fill(["to": "Bo", "amount": "20"]))
         for _ in 0..<3 { try client.perform(.submit) }
-        #expect(client.engine.view.screen.error == PatternText.offline)
+        #expect(client.engine.view.screen.error == ExpenseText.offline)
         #expect(!client.engine.view.screen.controls.contains("submit"))
         client.restart(isOnline: false)
         try client.perform(.open(.form("transfer")))
@@ -201,12 +202,12 @@ import Testing
     }
 
     @Test func aFormWhoseResponseIsLostAsksForTheResultAndIsNotSentAgain() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.open(.form("transfer")))
         try client.perform(.fill(["to": "Bo", "amount": "20"]))
         try client.perform(.submit)
         client.answer(.lostResponse)
-        #expect(client.engine.view.screen.dialog == PatternText.unknownResult)
+        #expect(client.engine.view.screen.dialog == ExpenseText.unknownResult)
         // The question for the result is repeated with growing delays.
         while let request = client.inFlight.first, case .status = request.activity, client.sent.count < 20 {
             client.answer(.status(503))
@@ -222,20 +223,20 @@ import Testing
     }
 
     @Test func aFormOfWhichNothingArrivedCanBeSubmittedAgainUnderTheSameOperation() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.open(.form("transfer")))
         try client.perform(.fill(["to": "Bo", "amount": "20"]))
         try client.perform(.submit)
         let operation = client.inFlight.first?.operation
         client.answer(.lostRequest)
-        #expect(client.engine.view.screen.error == PatternText.notSent)
+        #expect(client.engine.view.screen.error == ExpenseText.notSent)
         client.settle()
         try client.perform(.submit)
         #expect(client.inFlight.first?.operation == operation)
     }
 
     @Test func theResultOfASecondSubmissionIsAskedForAgain() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.open(.form("transfer")))
         try client.perform(.fill(["to": "Bo", "amount": "20"]))
         for _ in 0..<2 {
@@ -245,11 +246,11 @@ import Testing
             client.inFlight = []
             client.engine.requestFailed(request.number, wasSent: true, at: client.now)
             client.take()
-            #expect(client.engine.view.screen.dialog == PatternText.unknownResult)
+            #expect(client.engine.view.screen.dialog == ExpenseText.unknownResult)
             // The first question for the result fails, the second one says that nothing has arrived.
             client.answer(.status(503))
             client.settle()
-            #expect(client.engine.view.screen.error == PatternText.notSent)
+            #expect(client.engine.view.screen.error == ExpenseText.notSent)
         }
         try client.perform(.submit)
         client.settle()
@@ -259,7 +260,7 @@ import Testing
     /// A submission waits for at most a second after an interface has come up. If the interface goes down meanwhile, nothing
     /// was sent, and nothing is sent later by itself.
     @Test(arguments: [1, 2, 3] as [UInt64]) func aFormThatWasNotSentIsNotSentAfterTheOutage(_ seed: UInt64) throws {
-        var client = PatternClient(seed: seed, isOnline: false)
+        var client = ExpenseClient(seed: seed, isOnline: false)
         try client.perform(.open(.form("transfer")))
         try client.perform(.fill(["to": "Bo", "amount": "20"]))
         client.setInterface(true)
@@ -268,14 +269,14 @@ import Testing
         client.setInterface(false)
         client.settle()
         #expect(client.executed.allSatisfy { !$0.hasPrefix("POST") })
-        #expect(client.engine.view.screen.error == PatternText.notSent)
+        #expect(client.engine.view.screen.error == ExpenseText.notSent)
         try client.perform(.submit)
         client.settle()
         #expect(client.executed.filter { $0.hasPrefix("POST") }.count == 1)
     }
 
     @Test func aFormShowsTheServersMessagesByField() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.open(.form("transfer")))
         try client.perform(.fill(["amount": "900"]))
         try client.perform(.submit)
@@ -287,35 +288,36 @@ import Testing
 
     /// Members that look like messages by field do not make it one.
     @Test func anOperationIDOfAnotherFormIsNoMessageByField() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.open(.form("transfer")))
         try client.perform(.fill(["to": "Bo", "amount": "20"]))
         try client.perform(.submit)
         let request = try #require(client.inFlight.first)
         client.inFlight = []
         let body: JSONValue = ["type": "urn:slowlane:idempotency-key-reused", "errors": ["to": "is missing"]]
-        client.engine.responseReceived(PatternResponse(status: 422, body: body), to: request.number, at: client.now)
+        client.engine.responseReceived(
+            ExpenseEngineResponse(status: 422, body: body), to: request.number, at: client.now)
         client.take()
-        #expect(client.engine.view.screen.dialog == PatternText.unknownResult)
+        #expect(client.engine.view.screen.dialog == ExpenseText.unknownResult)
         #expect(client.engine.view.screen.error?.contains("is missing") != true)
     }
 
     // MARK: Blocking page
 
     @Test func aPageHasNoStaleContentOfflineAndLoadsByItselfAfterwards() throws {
-        var client = PatternClient()
+        var client = ExpenseClient()
         try client.perform(.open(.page("balance")))
         client.settle()
         #expect(client.engine.view.screen.fields["balance"] == "100.00")
         client.setInterface(false)
-        #expect(client.engine.view.screen.fields.isEmpty && client.engine.view.screen.error == PatternText.offline)
+        #expect(client.engine.view.screen.fields.isEmpty && client.engine.view.screen.error == ExpenseText.offline)
         client.setInterface(true)
-        client.advance(by: PatternEngine.recoverySpread)
+        client.advance(by: ExpenseEngine.recoverySpread)
         while let request = client.inFlight.first {
             client.answer(request.activity == .page("balance") ? .status(500) : .answered)
         }
         #expect(client.engine.view.screen.controls.contains("retry"))
-        #expect(client.engine.view.screen.error == PatternText.failed)
+        #expect(client.engine.view.screen.error == ExpenseText.failed)
         try client.perform(.retry)
         client.settle()
         #expect(client.engine.view.screen.fields["balance"] == "100.00")
@@ -325,7 +327,7 @@ import Testing
 
     @Test(arguments: randomSeeds(60)) func everyWriteTakesEffectOnceInEveryHistory(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        var client = PatternClient(seed: seed)
+        var client = ExpenseClient(seed: seed)
         try client.perform(.open(.record(Self.key("r1"))))
         var isUp = true
         var expected: [String: String] = ["e1": "12.00"]

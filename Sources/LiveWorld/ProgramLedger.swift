@@ -9,7 +9,7 @@ internal import ScenarioWorld
 /// its adapter into events of the history. A value without clock and sockets.
 ///
 /// Attempts to connect are not known, because the program does not report them.
-struct ForeignLedger: Sendable {
+struct ProgramLedger: Sendable {
     private let name: String
     /// The number in the run of each exchange.
     private var numbers: [ExchangeID: Int] = [:]

@@ -20,7 +20,7 @@ struct MutationTestCommand: AsyncParsableCommand {
 
             A mutant is a client (the sync client, or the expense, reader or field app) or a server with one deliberate \
             defect. Every built-in scenario must \
-            pass without mutants, in virtual time and with all API contracts. Each mutant must be detected by the \
+            pass without mutants, in simulation and with all API contracts. Each mutant must be detected by the \
             invariant or expectation that '--list' names, and by at least two scenarios. It runs in one scenario after \
             the other until that is proven; with --all, it runs in all of them.
 

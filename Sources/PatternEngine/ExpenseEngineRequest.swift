@@ -2,7 +2,7 @@ internal import ClientApp
 public import JSON
 
 /// A request of the engine.
-public struct PatternRequest: Sendable {
+public struct ExpenseEngineRequest: Sendable {
     /// The purpose of a request.
     public enum Activity: Hashable, Sendable {
         /// The write with this sequence number.
@@ -48,7 +48,7 @@ public struct PatternRequest: Sendable {
 }
 
 /// A response of the service; anything else is a failure.
-public struct PatternResponse: Sendable {
+public struct ExpenseEngineResponse: Sendable {
     /// The status.
     public let status: Int
     /// The body; JSON `null` if it is empty.

@@ -2,7 +2,7 @@ public import ClientApp
 public import Determinism
 
 /// Acts of the user.
-extension PatternEngine {
+extension ExpenseEngine {
     /// An act of the user.
     public enum Act: Hashable, Sendable {
         /// Adds a record to the open record.

@@ -71,11 +71,11 @@ public struct MutationTest: Sendable {
         for rejection in selection.rejections { console.errors(rejection.description) }
         if !selection.rejections.isEmpty { return RunStatus.invalidFile }
         for run in plan where run.world == .live && !options.isQuiet {
-            console.print("\(run.scenario.fullName): not run, because it needs real time", to: .progress)
+            console.print("\(run.scenario.fullName): not run, because it must run live", to: .progress)
         }
         plan = plan.filter { $0.world == .simulated }
         guard !plan.isEmpty else {
-            console.error("the arguments select no scenario that runs in virtual time")
+            console.error("the arguments select no scenario that runs in simulation")
             return RunStatus.nothingSelected
         }
         return try await options.shrinks ? shrink(plan) : run(plan)

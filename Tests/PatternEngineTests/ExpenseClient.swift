@@ -5,13 +5,13 @@ import HTTPTypes
 import JSON
 import PatternEngine
 
-/// A client X with a store in memory and a server, in a time that the test advances.
-struct PatternClient {
+/// A the expense app with a store in memory and a server, in a time that the test advances.
+struct ExpenseClient {
     /// What happens to the next requests.
     enum Fate { case answered, lostRequest, lostResponse, status(Int, retryAfter: Int? = nil) }
 
-    var engine: PatternEngine
-    var state = PatternState()
+    var engine: ExpenseEngine
+    var state = ExpenseState()
     let service = ExpenseService()
     var now = Instant.start
     /// The requests that were sent: method and target.
@@ -19,18 +19,18 @@ struct PatternClient {
     /// The requests that the service has executed.
     var executed: [String] = []
     /// The requests in flight.
-    var inFlight: [PatternRequest] = []
-    var mutants: Set<PatternMutant> = []
+    var inFlight: [ExpenseEngineRequest] = []
+    var mutants: Set<ExpenseMutant> = []
     private var seed: UInt64
     /// The views after each commit, in which only what changed is recorded.
     var views: [AppView] = []
     /// How often the deadline was not later than the time to which the engine has advanced: a driver would loop.
     var pastDeadlines = 0
 
-    init(seed: UInt64 = 1, isOnline: Bool = true, mutants: Set<PatternMutant> = []) {
+    init(seed: UInt64 = 1, isOnline: Bool = true, mutants: Set<ExpenseMutant> = []) {
         self.seed = seed
         self.mutants = mutants
-        engine = PatternEngine(seed: seed, mutants: mutants)
+        engine = ExpenseEngine(seed: seed, mutants: mutants)
         service.seed(ExpenseRecord(key: "r1", kind: .report, fields: [("title", "Trip")]), owner: "ada")
         service.seed(
             ExpenseRecord(key: "e1", kind: .expense, parent: "r1", fields: [("title", "Taxi"), ("amount", "12.00")]),
@@ -60,7 +60,7 @@ struct PatternClient {
         if views.last != engine.view { views.append(engine.view) }
     }
 
-    mutating func perform(_ act: PatternEngine.Act) throws {
+    mutating func perform(_ act: ExpenseEngine.Act) throws {
         try engine.perform(act, at: now)
         take()
     }
@@ -99,7 +99,8 @@ struct PatternClient {
         }
         if case .status(let status, let seconds) = fate {
             engine.responseReceived(
-                PatternResponse(status: status, body: [:], retryAfterSeconds: seconds), to: request.number, at: now)
+                ExpenseEngineResponse(status: status, body: [:], retryAfterSeconds: seconds), to: request.number,
+                at: now)
             return take()
         }
         var http = HTTPRequest(
@@ -111,7 +112,7 @@ struct PatternClient {
             engine.requestFailed(request.number, wasSent: true, at: now)
         } else {
             engine.responseReceived(
-                PatternResponse(
+                ExpenseEngineResponse(
                     status: response.head.status.code, body: JSONText.parse(Array(response.body.utf8)) ?? .null),
                 to: request.number, at: now)
         }
@@ -124,7 +125,7 @@ struct PatternClient {
     mutating func restart(isOnline: Bool) {
         seed += 1
         inFlight = []
-        engine = PatternEngine(restoring: state, seed: seed, mutants: mutants)
+        engine = ExpenseEngine(restoring: state, seed: seed, mutants: mutants)
         engine.started(isInterfaceUp: isOnline, at: now)
         take()
     }

@@ -9,7 +9,7 @@ import Testing
 @testable import LiveWorld
 
 /// Runs with programs as clients and servers.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct ForeignRunTests {
+@Suite(.serialized, .timeLimit(.minutes(1))) struct ProgramRunTests {
     /// Returns a scenario whose device A is a shell script.
     private static func scenario(
         _ script: String, adapter: String = "lines", starts: String = "empty", server: String = "",

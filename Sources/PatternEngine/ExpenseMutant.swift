@@ -1,5 +1,5 @@
-/// A deliberate defect of client X. A scenario must fail with it.
-public enum PatternMutant: String, CaseIterable, Sendable {
+/// A deliberate defect of the expense app. A scenario must fail with it.
+public enum ExpenseMutant: String, CaseIterable, Sendable {
     /// A record with a pending change looks finished while the device is offline.
     case noPendingLook = "no-pending-look"
     /// A record with a pending change is grey while the device is online, too.
