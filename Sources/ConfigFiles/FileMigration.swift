@@ -25,7 +25,7 @@ public struct FileMigration: Sendable {
     }
 
     /// The text after the migration.
-    public let text: String
+    public private(set) var text: String
     /// What was replaced, in the order of the file.
     public let replacements: [Replacement]
     /// What cannot be kept as it was.
@@ -41,6 +41,8 @@ public struct FileMigration: Sendable {
             (warnings, extended) = ([], nil)
             return
         }
+        let byteOrderMark = text.hasPrefix("\u{FEFF}") ? "\u{FEFF}" : ""
+        let text = String(text.unicodeScalars.dropFirst(byteOrderMark.unicodeScalars.count))
         let reader = YAMLReader(file: file)
         let expected = "a scenario, a timeline, a profile, or lines of results"
         guard let root = reader.root(of: text, expected: expected), let mapping = root.mapping else {
@@ -66,6 +68,7 @@ public struct FileMigration: Sendable {
             reader.report("this file cannot be migrated (please report)", at: SourceLocation(file: file))
             throw reader.error
         }
+        self.text = byteOrderMark + self.text
     }
 }
 
@@ -122,11 +125,8 @@ private struct Walker {
         guard let old = node.scalar?.string, let mark = node.mark else { return }
         let quote = node.scalar?.style == .singleQuoted || node.scalar?.style == .doubleQuoted ? 1 : 0
         let word = Array(old.unicodeScalars)
-        // A byte order mark is not part of the columns.
-        for shift in [0, 1] {
-            let column = mark.column + quote + shift
-            guard lines.indices.contains(mark.line - 1), lines[mark.line - 1].dropFirst(column - 1).starts(with: word)
-            else { continue }
+        let column = mark.column + quote
+        if lines.indices.contains(mark.line - 1), lines[mark.line - 1].dropFirst(column - 1).starts(with: word) {
             // What is inserted in place of a scalar in quotes would be a text.
             if quote == 1, new.hasPrefix("{") {
                 return add(Edit(line: mark.line, column: column - 1, old: quoted(old, mark, column), new: new))
@@ -142,6 +142,12 @@ private struct Walker {
         var text = String.UnicodeScalarView()
         text.append(contentsOf: lines[mark.line - 1].dropFirst(column - 2).prefix(count))
         return String(text)
+    }
+
+    /// Returns whether a mapping is written in braces. The parser does not report the style reliably.
+    private func isInBraces(_ node: Node) -> Bool {
+        guard let mark = node.mark, lines.indices.contains(mark.line - 1) else { return false }
+        return lines[mark.line - 1].dropFirst(mark.column - 1).first == "{"
     }
 
     private mutating func add(_ edit: Edit) {
@@ -248,7 +254,7 @@ private struct Walker {
             if signalled.scalar?.string != "false", !hasOutage { replace(signalled, with: "false") }
         } else if !hasOutage {
             let indent = String(repeating: " ", count: mark.column - 1)
-            let isFlow = mapping.style == .flow
+            let isFlow = isInBraces(node)
             add(
                 Edit(
                     line: mark.line, column: mark.column, old: "",

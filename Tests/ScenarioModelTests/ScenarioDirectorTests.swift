@@ -105,7 +105,7 @@ private typealias Expectation = ScenarioModel.Expectation
             return
         }
         // The request of the setup is not counted, so the fault applies to the first one of the script.
-        #expect(Self.time(world, "fault 0 on request 0 at committed") == .milliseconds(55))
+        #expect(Self.time(world, "fault 0 on request 0 at before-response") == .milliseconds(55))
         #expect(!Self.descriptions(world).contains { $0.contains("request -1") })
         #expect(world.recorder.start == Instant(.seconds(7) + .milliseconds(300)))
     }
@@ -397,11 +397,11 @@ private typealias Expectation = ScenarioModel.Expectation
             }
         }
         scenario.faults = [fault(nth: 1)]
-        #expect(try faults() == ["fault 0 on request 2 at committed at 2055.0"], "once, not once per device")
+        #expect(try faults() == ["fault 0 on request 2 at before-response at 2055.0"], "once, not once per device")
         scenario.faults = [fault(nth: 2)]
-        #expect(try faults() == ["fault 0 on request 3 at committed at 4055.0"], "the second match is that of B")
+        #expect(try faults() == ["fault 0 on request 3 at before-response at 4055.0"], "the second match is that of B")
         scenario.faults = [fault(nth: 1, device: "B")]
-        #expect(try faults() == ["fault 0 on request 3 at committed at 4055.0"])
+        #expect(try faults() == ["fault 0 on request 3 at before-response at 4055.0"])
     }
 
     @Test func noFaultAppliesAfterTheScript() throws {
