@@ -255,7 +255,7 @@ let package = Package(
                 "LinkModel", "Impairment", "Scenario", "ConfigFiles", "Proxy", "NotesService", "NotesServer", "Worlds",
                 "SlowlaneTesting", "TestSupport",
             ]),
-        tests("", "TidyTests", []),
+        tests("", "TidyTests", ["TestSupport"]),
     ],
     swiftLanguageModes: [.v6]
 )

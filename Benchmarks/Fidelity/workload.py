@@ -3,7 +3,7 @@
 
   workload.py BINARY --name LABEL --netem-down WORDS --netem-up WORDS --plan ITEMS --trials N [--seed S]
 
-Starts its own server and proxy. The items are those of `slowlane model --plan`; the proxy's commands `cut` and `heal` start
+Starts its own server and proxy. The items are those of `slowlane model --plan`; the proxy's commands `outage` and `end-outage` start
 and end outages. Connections are closed with a RST, so that no trial affects the next.
 """
 import argparse
@@ -113,9 +113,9 @@ class Outage:
 
     def run(self):
         time.sleep(max(0, self.begin - time.monotonic()))
-        self.proxy.say("cut")
+        self.proxy.say("outage")
         time.sleep(max(0, self.begin + self.length - time.monotonic()))
-        self.ended_at = self.proxy.say("heal")
+        self.ended_at = self.proxy.say("end-outage")
 
     def since(self, moment):
         self.thread.join()

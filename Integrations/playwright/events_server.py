@@ -16,7 +16,7 @@ POLICY = (
 PROFILES = {
     "wifi": (40_000_000, 33_000_000, 1, 1, 0, "open"), "lte": (50_000_000, 10_000_000, 50, 65, 0, "open"),
     "3g": (780_000, 330_000, 100, 100, 0, "open"), "edge": (240_000, 200_000, 400, 440, 0, "open"),
-    "100-loss": (None, None, 0, 0, 100, "open"), "refuse": (None, None, 0, 0, 0, "refuse"),
+    "100-loss": (None, None, 0, 0, 100, "open"), "offline": (None, None, 0, 0, 0, "offline"),
     "portal": (None, None, 0, 0, 0, "portal"), "none": (None, None, 0, 0, 0, "open"),
 }
 
@@ -131,7 +131,7 @@ class EventsServer(http.server.ThreadingHTTPServer):
             attempt=attempt, status=status if end == "completed" else None, request_bytes=up, response_bytes=down,
             times={
                 "opened": opened, "started": start, "request_read": start + 1, "request_delivered": delivered, "response_started": response,
-                "committed": finish if not lost else (response if end == "lost-after-commit" else None),
+                "response_read": finish if not lost else (response if end == "lost-after-commit" else None),
                 "response_delivered": finish if end == "completed" else None,
                 "ended": (finish or start + (send or 0) + (wait or 0) + (receive or 0)) if end else None,
             },

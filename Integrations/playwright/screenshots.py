@@ -21,7 +21,7 @@ from proxy_server import ProxyServer, Upstream
 PLAN = [
     (0, "PUT", "notes/link", {"profile": "wifi"}), (0, "PUT", "images/link", {"profile": "wifi"}),
     (14, "PUT", "notes/link", {"profile": "3g"}), (26, "PUT", "notes/link", {"profile": "edge"}),
-    (31, "PUT", "images/link", {"profile": "lte"}), (38, "POST", "notes/faults", {"rule": "PUT /api/notes/n1 committed cut"}),
+    (31, "PUT", "images/link", {"profile": "lte"}), (38, "POST", "notes/faults", {"rule": "PUT /api/notes/n1 before-response reset"}),
     (44, "PUT", "notes/link", {"profile": "100-loss"}),
     (49, "PUT", "notes/link", {"profile": "edge", "reset_after_ms": 300_000}),
 ]

@@ -49,7 +49,7 @@ def test_each_key_switches_the_link_of_the_current_proxy(dashboard, events):
     for key in "1234560":
         dashboard.keyboard.press(key)
         calls(events, "1234560".index(key) + 1)
-    links = [{"profile": name} for name in ("wifi", "lte", "3g", "edge", "100-loss", "refuse")]
+    links = [{"profile": name} for name in ("wifi", "lte", "3g", "edge", "100-loss", "offline")]
     assert [body for _, _, body in events.calls] == links + [None]
     assert {path for _, path, _ in events.calls} == {"/proxies/images/link"}
     assert events.calls[-1][0] == "DELETE"
@@ -93,15 +93,15 @@ def test_a_link_for_a_time_counts_down(dashboard, events):
     assert events.calls == [("PUT", "/proxies/notes/link", {"profile": "lte", "reset_after_ms": 60000})]
 
 
-def test_both_kinds_of_offline_and_the_way_back(dashboard, events):
+def test_an_outage_and_offline_and_the_way_back(dashboard, events):
     dashboard.get_by_role("button", name="More").click()
-    dashboard.get_by_role("button", name="Stall").click()
-    expect(dashboard.locator("#banner")).to_contain_text("notes: Offline, stalled")
-    dashboard.get_by_role("button", name="Refuse", exact=True).click()
+    dashboard.get_by_role("button", name="Outage").click()
+    expect(dashboard.locator("#banner")).to_contain_text("notes: Outage")
+    dashboard.get_by_role("button", name="Offline", exact=True).click()
     expect(radio(dashboard, "Offline")).to_have_attribute("aria-checked", "true")
     assert events.calls == [
         ("PUT", "/proxies/notes/outage", {"up": True, "down": True}), ("DELETE", "/proxies/notes/outage", None),
-        ("PUT", "/proxies/notes/link", {"profile": "refuse"}),
+        ("PUT", "/proxies/notes/link", {"profile": "offline"}),
     ]
 
 
@@ -120,17 +120,17 @@ def test_faults_are_added_shown_and_removed(dashboard, events):
     dashboard.get_by_role("button", name="Drop", exact=True).click()
     dashboard.keyboard.press("e")
     expect(dashboard.locator(".faults li")).to_have_count(2)
-    expect(dashboard.locator(".faults li").first).to_contain_text("PUT committed cut waiting")
+    expect(dashboard.locator(".faults li").first).to_contain_text("PUT before-response reset waiting")
     fault = events.proxies["notes"]["faults"][0]
-    events.emit("fault", proxy="notes", t=now(), change="fired", name=fault["name"], rule=fault["rule"], fired=1, exchange=1, point="committed", offset=0)
+    events.emit("fault", proxy="notes", t=now(), change="fired", name=fault["name"], rule=fault["rule"], fired=1, exchange=1, point="before-response", offset=0)
     expect(dashboard.locator(".faults li").first).to_contain_text("fired 1")
-    expect(dashboard.locator("#caption")).to_contain_text("fault PUT committed cut has fired")
+    expect(dashboard.locator("#caption")).to_contain_text("fault PUT before-response reset has fired")
     dashboard.get_by_role("button", name="Remove the fault").first.click()
     expect(dashboard.locator(".faults li")).to_have_count(1)
     dashboard.keyboard.press("h")
     dashboard.keyboard.press("x")
     rules = [body["rule"] for method, path, body in calls(events, 5) if method == "POST"]
-    assert rules == ["PUT committed cut", "PUT queued reply 503", "PUT received hold 10s"]
+    assert rules == ["PUT before-response reset", "PUT before-request respond 503", "PUT before-request-end delay 10s"]
     assert events.calls[-1] == ("DELETE", "/proxies/notes/connections", None)
 
 
@@ -243,18 +243,18 @@ def test_the_table_is_used_with_the_keyboard(dashboard, events):
     expect(dashboard.locator("#rows [aria-selected=true]")).to_contain_text("lost after commit")
     dashboard.keyboard.press("Enter")
     dashboard.get_by_role("button", name="Drop the response").click()
-    dashboard.get_by_role("button", name="Hold 10 s").click()
+    dashboard.get_by_role("button", name="Delay 10 s").click()
     dashboard.get_by_role("button", name="Answer 503 once").click()
     rules = [body["rule"] for _, _, body in calls(events, 3)]
-    assert rules == ["PUT /api/notes/n1 committed cut", "PUT /api/notes/n1 received hold 10s", "PUT /api/notes/n1 queued reply 503"]
-    expect(dashboard.get_by_role("button", name="Cut now").last).to_be_disabled()
+    assert rules == ["PUT /api/notes/n1 before-response reset", "PUT /api/notes/n1 before-request-end delay 10s", "PUT /api/notes/n1 before-request respond 503"]
+    expect(dashboard.get_by_role("button", name="Disconnect now").last).to_be_disabled()
 
 
 def test_an_open_request_can_be_cut(dashboard, events):
     events.connection("notes", 5, now())
     events.request("notes", "PUT", "/slow", wait=None, receive=None, end=None, connection=5)
     dashboard.locator("#rows .row").click()
-    dashboard.locator("#details").get_by_role("button", name="Cut now").click()
+    dashboard.locator("#details").get_by_role("button", name="Disconnect now").click()
     assert calls(events, 1) == [("DELETE", "/proxies/notes/connections/5", None)]
 
 
@@ -279,10 +279,10 @@ def test_a_request_is_copied_as_curl_swift_and_pytest(dashboard, events):
 def test_hostile_texts_are_text(dashboard, events):
     events.connection("notes", 0, now(), client="<b>10.0.0.1</b>:80")
     long = "/" + "a" * 8000 + "<script>window.hacked=1</script>"
-    events.request("notes", "GET", HOSTILE, fault={"name": "<i>x</i>", "point": "committed"})
+    events.request("notes", "GET", HOSTILE, fault={"name": "<i>x</i>", "point": "before-response"})
     events.request("notes", "<svg/onload=window.hacked=1>", long, status=200)
     events.connection("notes", 1, now(), not_http="<img src=x onerror=window.hacked=1>")
-    events.emit("fault", proxy="notes", t=now(), change="fired", name="<u>f</u>", rule="any queued reply 503 body <img src=x>\u202e", fired=1, exchange=1, point="queued", offset=0)
+    events.emit("fault", proxy="notes", t=now(), change="fired", name="<u>f</u>", rule="any before-request respond 503 body <img src=x>\u202e", fired=1, exchange=1, point="queued", offset=0)
     name = "<img src=x onerror=window.hacked=1>\u202e"
     events.add_proxy(name)
     events.emit("proxy", **events.proxies[name]["definition"])

@@ -67,7 +67,7 @@ def test_the_switch_applies_on_the_wire_and_reset_ends_it(dashboard, server, add
 
 
 def test_each_key_sets_its_profile(dashboard, server):
-    for key, profile in [("1", "wifi"), ("2", "lte"), ("3", "3g"), ("4", "edge"), ("5", "100-loss"), ("6", "refuse"), ("0", None)]:
+    for key, profile in [("1", "wifi"), ("2", "lte"), ("3", "3g"), ("4", "edge"), ("5", "100-loss"), ("6", "offline"), ("0", None)]:
         dashboard.keyboard.press(key)
         expect(dashboard.locator("[role=radio][aria-checked=true] kbd")).to_have_text(key)
         assert server.call("GET", "/slowlane/v1/proxies/notes/link")["profile"] == profile
@@ -80,12 +80,12 @@ def test_a_link_for_a_time_ends_by_itself(dashboard, server):
     expect(radio(dashboard, "Off")).to_have_attribute("aria-checked", "true")
 
 
-def test_both_kinds_of_offline(dashboard, address):
+def test_an_outage_and_offline(dashboard, address):
     dashboard.get_by_role("button", name="More").click()
-    dashboard.get_by_role("button", name="Stall").click()
-    expect(dashboard.locator("#banner")).to_contain_text("notes: Offline, stalled")
+    dashboard.get_by_role("button", name="Outage").click()
+    expect(dashboard.locator("#banner")).to_contain_text("notes: Outage")
     assert send(address, timeout=1) == "TimeoutError"
-    dashboard.get_by_role("button", name="Refuse", exact=True).click()
+    dashboard.get_by_role("button", name="Offline", exact=True).click()
     expect(dashboard.locator("#banner")).to_contain_text("notes: Offline, since")
     assert send(address) in ("ConnectionRefusedError", "ConnectionResetError")
     dashboard.keyboard.press("0")
@@ -117,7 +117,7 @@ def test_the_next_request_is_dropped_held_and_answered(dashboard, address, upstr
     expect(dashboard.locator("#rows .c-end")).to_have_text("503 by a fault")
     dashboard.get_by_role("button", name="Close the details").click()
 
-    dashboard.get_by_role("button", name="Hold", exact=True).click()
+    dashboard.get_by_role("button", name="Delay", exact=True).click()
     expect(dashboard.locator(".faults li")).to_have_count(3)
     results = []
     sender = threading.Thread(target=lambda: results.append(send(address, "PUT", "/api/notes/n9", b"milk")))
@@ -126,7 +126,7 @@ def test_the_next_request_is_dropped_held_and_answered(dashboard, address, upstr
     expect(dashboard.locator("#rows .row")).to_have_count(1)
     expect(dashboard.locator(".stats")).to_contain_text("1 waiting")
     dashboard.locator("#rows .row").click()
-    dashboard.locator("#details").get_by_role("button", name="Cut now").click()
+    dashboard.locator("#details").get_by_role("button", name="Disconnect now").click()
     sender.join(5)
     assert results in (["ConnectionResetError"], ["RemoteDisconnected"])
     expect(dashboard.locator("#rows .row")).to_have_count(0)

@@ -91,7 +91,7 @@ def test_axe_finds_nothing_serious(browser, events, scheme, width):
     fill(events)
     events.add_proxy("images")
     events.emit("proxy", **events.proxies["images"]["definition"])
-    for link in ("none", "wifi", "lte", "3g", "edge", "100-loss", "refuse"):
+    for link in ("none", "wifi", "lte", "3g", "edge", "100-loss", "offline"):
         events.set_link("notes", link)
         expect(page.locator(".card").last.locator("[aria-checked=true]")).to_have_attribute("data-name", link)
         check(page)

@@ -1,4 +1,4 @@
-"""The page of `slowlane demo`: in virtual time, over real sockets, and from a file."""
+"""The page of `slowlane demo`: in simulation, over real sockets, and from a file."""
 import os
 import subprocess
 import time

@@ -15,7 +15,7 @@ def test_notes_that_are_added_offline_are_sent_once_the_network_is_back(page, ne
     assert app.stored.wait(10)
 
     # The server has stored the note; its response is lost.
-    with network.offline():
+    with network.outage():
         app.may_respond.set()
         add(page, "Bread")
         expect(page.get_by_role("status")).to_have_text("No connection: 2 not sent yet")
@@ -31,7 +31,7 @@ def test_notes_that_are_added_offline_are_sent_once_the_network_is_back(page, ne
 
 def test_an_outbox_survives_the_tab(page, network, app):
     page.goto("/")
-    with network.offline():
+    with network.outage():
         add(page, "Milk")
         expect(page.get_by_role("status")).to_have_text("No connection: 1 not sent yet")
         page.goto("about:blank")
@@ -43,7 +43,7 @@ def test_an_outbox_survives_the_tab(page, network, app):
 
 
 def test_a_note_whose_response_is_lost_is_sent_again(page, network, app):
-    network.fault("PUT /notes/* committed cut")
+    network.fault("PUT /notes/* before-response reset")
     page.goto("/")
     add(page, "Milk")
     expect(page.get_by_role("status")).to_have_text("All notes sent")
@@ -57,7 +57,7 @@ def test_a_fault_that_is_added_when_the_page_is_open_fires(page, network, app):
     expect(page.get_by_role("progressbar", name="Loading")).to_be_hidden()
     # The browser sends the note over a connection that it has kept open. It may repeat a request by itself if such a
     # connection is reset.
-    with network.fault("PUT /notes/* committed cut") as fault:
+    with network.fault("PUT /notes/* before-response reset") as fault:
         add(page, "Milk")
         expect(page.get_by_role("status")).to_have_text("All notes sent")
         assert fault.fired == 1

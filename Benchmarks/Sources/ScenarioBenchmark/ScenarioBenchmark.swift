@@ -17,7 +17,7 @@ import Worlds
                ScenarioBenchmark --kill RUN DEVICE ACTION
                                                     the events of a built-in run, such as 'half-open (orig)', with one of
                                                     these kills, and what failed
-               ScenarioBenchmark --vacuity NAME     prints faults without which a scenario passes, and expectations that
+               ScenarioBenchmark --mutation-coverage NAME     prints faults without which a scenario passes, and expectations that
                                                     no mutant violates, with counts; NAME as above
         """
 
@@ -38,7 +38,7 @@ import Worlds
         case ("--kill", 4):
             guard let action = number(arguments[3]) else { return print(usage) }
             try printKill(arguments[1], arguments[2], action)
-        case ("--vacuity", 2): try examineVacuity(arguments[1])
+        case ("--mutation-coverage", 2): try examineMutationCoverage(arguments[1])
         case (let count?, 1):
             guard let count = number(count) else { return print(usage) }
             try measure(seeds: count)
@@ -147,10 +147,10 @@ import Worlds
         if differing > 0 { exit(1) }
     }
 
-    static func examineVacuity(_ name: String) throws {
+    static func examineMutationCoverage(_ name: String) throws {
         let scenarios = try builtIn(name)
-        var all = Vacuity()
-        try inParallel(scenarios.count) { try Vacuity(scenarios[$0]) } _: { _, vacuity in all.add(vacuity) }
+        var all = MutationCoverage()
+        try inParallel(scenarios.count) { try MutationCoverage(scenarios[$0]) } _: { _, coverage in all.add(coverage) }
         var unneeded = 0
         for (part, finding) in all.findings.sorted(by: { $0.key < $1.key }) where !finding.isNeeded(part.kind) {
             unneeded += 1
@@ -161,7 +161,7 @@ import Worlds
             print("\(part.location): \(reason) \(part.text)")
         }
         print("\nkind        parts  needed  detected by nothing else")
-        for kind in Vacuity.Part.Kind.allCases {
+        for kind in MutationCoverage.Part.Kind.allCases {
             let parts = all.findings.filter { $0.key.kind == kind }
             let counts = [
                 parts.count, parts.count { $0.value.isNeeded(kind) }, parts.count { !$0.value.onlyHere.isEmpty },

@@ -85,7 +85,7 @@ def test_a_fault_applies_to_the_next_request_of_an_open_connection(network):
         return response.status
 
     assert status() == 200
-    with network.fault("GET * queued reply 503"):
+    with network.fault("GET * before-request respond 503"):
         assert status() == 503
         assert status() == 200
     assert network.status["connections_accepted"] == 1
@@ -102,7 +102,7 @@ def test_a_timeline_changes_the_conditions(network):
 
 
 def test_offline_times_out_and_then_connects(network):
-    with network.offline():
+    with network.outage():
         with pytest.raises(socket.timeout):
             request(network, timeout=0.4)
     assert request(network) == (200, b"xx")
@@ -114,7 +114,7 @@ def test_offline_in_mid_request_stalls_the_request_until_its_end(network):
     connection.request("GET", "/")
     connection.getresponse().read()
     start = time.monotonic()
-    with network.offline():
+    with network.outage():
         connection.request("GET", "/")
         time.sleep(0.5)
     assert connection.getresponse().read() == b"xx"
@@ -122,11 +122,11 @@ def test_offline_in_mid_request_stalls_the_request_until_its_end(network):
     assert network.conditions["profile"] == "wifi"
 
 
-def test_refuse_refuses_until_heal(network):
-    network.refuse()
+def test_offline_lasts_until_restore(network):
+    network.offline()
     with pytest.raises(ConnectionRefusedError):
         request(network)
-    network.heal()
+    network.restore()
     assert request(network) == (200, b"xx")
 
 
@@ -136,7 +136,7 @@ def test_portal_serves_its_own_page(network):
     assert status == 200 and b"<html" in body.lower()
 
 
-@marked("updead")
+@marked("uplink-loss")
 def test_updead_sends_nothing(network):
     with pytest.raises(socket.timeout):
         request(network, timeout=0.4)
@@ -147,24 +147,24 @@ def test_cut_resets_open_connections(network):
     with socket.create_connection((network.host, network.port), timeout=20) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         assert client.recv(100).startswith(b"HTTP/1.1 200")
-        assert network.cut() == 1
+        assert network.disconnect() == 1
         with pytest.raises(ConnectionResetError):
             while client.recv(100):
                 pass
-    assert network.cut() == 0
+    assert network.disconnect() == 0
     assert request(network) == (200, b"xx")
 
 
-def test_toxic_lasts_until_heal(network):
+def test_toxic_lasts_until_restore(network):
     network.toxic("latency", latency=250)
     _, slow = round_trips(network, 1)
-    network.heal()
+    network.restore()
     _, fast = round_trips(network, 3)
     assert 0.25 <= slow < 0.4 and fast < 0.1
 
 
 def test_a_fault_loses_the_response_of_the_matching_request(network):
-    fault = network.fault("GET /3 nth 2 committed cut")
+    fault = network.fault("GET /3 nth 2 before-response reset")
     assert request(network, path="/3") == (200, b"xxx")
     assert request(network) == (200, b"xx")
     assert fault.fired == 0
@@ -174,13 +174,13 @@ def test_a_fault_loses_the_response_of_the_matching_request(network):
     assert request(network, path="/3") == (200, b"xxx")
 
 
-def test_a_fault_ends_with_its_block_and_with_heal(network):
-    with network.fault("any times unlimited queued reply 503") as fault:
+def test_a_fault_ends_with_its_block_and_with_restore(network):
+    with network.fault("any times unlimited before-request respond 503") as fault:
         assert [request(network)[0] for _ in range(2)] == [503, 503]
         assert fault.fired == 2
     assert request(network) == (200, b"xx")
-    network.fault("any queued reply 503")
-    network.heal()
+    network.fault("any before-request respond 503")
+    network.restore()
     assert request(network) == (200, b"xx")
 
 

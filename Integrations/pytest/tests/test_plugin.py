@@ -34,7 +34,7 @@ def run(pytester, slowlane_upstream, pytestconfig, monkeypatch):
 FAILING = """
 @pytest.mark.network("very-bad-network")
 def test_fails(network):
-    with network.offline():
+    with network.outage():
         pass
     assert network.seed == 0
 """
@@ -82,30 +82,30 @@ class TestNearest:
 def test_a_fault_that_does_not_fire_fails_the_test(run):
     result = run("""
 def test_unused(network):
-    network.fault("POST /notes committed cut")
+    network.fault("POST /notes before-response reset")
 
 def test_optional(network):
-    network.fault("POST /notes committed cut", must_fire=False)
-    with network.fault("POST /notes committed cut") as fault:
+    network.fault("POST /notes before-response reset", must_fire=False)
+    with network.fault("POST /notes before-response reset") as fault:
         fault.remove()
 
 def test_unused_block(network):
-    with network.fault("POST /notes committed cut"):
+    with network.fault("POST /notes before-response reset"):
         pass
 
 def test_other_failure(network):
-    network.fault("POST /notes committed cut")
+    network.fault("POST /notes before-response reset")
     assert not "reached"
 
 def test_misspelt(network):
-    network.fault("POST /notes comitted cut")
+    network.fault("POST /notes befor-response reset")
 """)
     result.assert_outcomes(failed=4, passed=1)
     text = result.stdout.str()
     # The summary repeats messages in full if the variable CI is set.
-    message = "^(?:E .*|network: )the fault 'POST /notes committed cut' did not fire; 0 requests matched"
+    message = "^(?:E .*|network: )the fault 'POST /notes before-response reset' did not fire; 0 requests matched"
     assert len(re.findall(message, text, re.MULTILINE)) == 2
-    assert "assert not 'reached'" in text and "did you mean 'committed'" in text
+    assert "assert not 'reached'" in text and "did you mean 'before-response'" in text
 
 
 def test_a_missing_program_says_what_to_do(run):

@@ -31,8 +31,8 @@ static const struct cresources_file files[] = {
     {"profiles/high-latency-dns.yaml", (const char[]){
 #embed "../../../profiles/high-latency-dns.yaml" suffix(, 0)
     }},
-    {"profiles/refuse.yaml", (const char[]){
-#embed "../../../profiles/refuse.yaml" suffix(, 0)
+    {"profiles/offline.yaml", (const char[]){
+#embed "../../../profiles/offline.yaml" suffix(, 0)
     }},
     {"profiles/dns.yaml", (const char[]){
 #embed "../../../profiles/dns.yaml" suffix(, 0)
@@ -40,11 +40,11 @@ static const struct cresources_file files[] = {
     {"profiles/portal.yaml", (const char[]){
 #embed "../../../profiles/portal.yaml" suffix(, 0)
     }},
-    {"profiles/updead.yaml", (const char[]){
-#embed "../../../profiles/updead.yaml" suffix(, 0)
+    {"profiles/uplink-loss.yaml", (const char[]){
+#embed "../../../profiles/uplink-loss.yaml" suffix(, 0)
     }},
-    {"profiles/downdead.yaml", (const char[]){
-#embed "../../../profiles/downdead.yaml" suffix(, 0)
+    {"profiles/downlink-loss.yaml", (const char[]){
+#embed "../../../profiles/downlink-loss.yaml" suffix(, 0)
     }},
     {"profiles/3g-good.yaml", (const char[]){
 #embed "../../../profiles/3g-good.yaml" suffix(, 0)

@@ -47,7 +47,7 @@ struct CaptivePortal {
                 case .end:
                     guard let request = head else { continue }
                     head = nil
-                    let response = FaultReply.portal.response(to: FaultReply.Recipient(request))
+                    let response = FaultResponse.portal.response(to: FaultResponse.Recipient(request))
                     responses.writeImmutableBuffer(response.bytes)
                     if !response.keepsAlive {
                         hasClosed = true

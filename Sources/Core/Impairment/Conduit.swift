@@ -62,7 +62,7 @@ struct Conduit {
     /// Returns whether a fault withholds the end of a stream: its sender's FIN or RST.
     func withholdsEnd(_ direction: Direction) -> Bool { tracker?.withholdsEnd[direction] == true }
 
-    /// The socket of a connection with a muted stream that must be aborted, because its peer has no further effect.
+    /// The socket of a connection with a stalled stream that must be aborted, because its peer has no further effect.
     var socketEndedByMute: Side? {
         if withholdsEnd(.down), down.inputIsClosed, up.isFinished || (isGone(.server) && up.finHasArrived) {
             return .client

@@ -11,12 +11,12 @@ public struct ExchangeID: Hashable, Comparable, Sendable {
 /// An event of an exchange.
 ///
 /// The events of an exchange, in order: `requestStarted`, `requested`, `requestRead`, `requestDelivered`,
-/// `responseStarted`, `responseSampled`, `committed`, `responseDelivered` or `interrupted`. If the response begins before
+/// `responseStarted`, `responseSampled`, `before-response`, `responseDelivered` or `interrupted`. If the response begins before
 /// the end of its
 /// request, its events precede `requestRead`.
 public enum ExchangeEvent: Sendable {
-    /// The head of the request has been read from the client's socket. With a rule for the points `queued` or
-    /// `partly-sent`, none of the request's bytes has entered the link.
+    /// The head of the request has been read from the client's socket. With a rule for the points `before-request` or
+    /// `mid-request`, none of the request's bytes has entered the link.
     case requestStarted(ExchangeID, HTTPRequestHead)
     /// The request has been read from the client's socket: its head, the first ``ExchangeTracking/bodySampleMax`` bytes
     /// of its body, and its ``ExchangeTracking/subject``, if known. Reported at the end of the request, or at the start
@@ -36,9 +36,9 @@ public enum ExchangeEvent: Sendable {
     case responseSampled(ExchangeID, body: [UInt8])
     /// The whole response has been read from the server; its last bytes have not entered the link yet. The number of
     /// bytes of the body is without the framing of chunks.
-    case committed(ExchangeID, status: Int, bodyBytes: Int64)
+    case responseRead(ExchangeID, status: Int, bodyBytes: Int64)
     /// The last byte of the response has been written to the client: the server's response, or that of a
-    /// ``FaultAction/reply(_:)``.
+    /// ``FaultAction/respond(_:)``.
     case responseDelivered(ExchangeID, status: Int)
     /// The connection ended before the response was delivered. If `requested` was not reported before, the connection
     /// ended in the middle of the request.
@@ -62,7 +62,7 @@ extension ExchangeEvent {
         switch self {
         case .requestStarted(let id, _), .requested(let id, _, _, _), .requestRead(let id, _),
             .requestDelivered(let id),
-            .responseStarted(let id, _), .responseSampled(let id, _), .committed(let id, _, _),
+            .responseStarted(let id, _), .responseSampled(let id, _), .responseRead(let id, _, _),
             .responseDelivered(let id, _),
             .interrupted(let id),
             .faultInjected(let id, _, _, _), .faultMissed(let id, _, _), .protocolSwitched(let id):
@@ -89,7 +89,7 @@ extension ExchangeEvent: CustomStringConvertible {
         case .requestDelivered(let id): "\(id.number) request delivered"
         case .responseStarted(let id, let head): "\(id.number) response started \(head.status)"
         case .responseSampled(let id, let body): "\(id.number) response sampled \(body.count) B"
-        case .committed(let id, let status, _): "\(id.number) committed \(status)"
+        case .responseRead(let id, let status, _): "\(id.number) response read \(status)"
         case .responseDelivered(let id, let status): "\(id.number) response delivered \(status)"
         case .interrupted(let id): "\(id.number) interrupted"
         case .faultInjected(let id, let rule, let point, let offset):

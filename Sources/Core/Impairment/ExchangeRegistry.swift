@@ -35,7 +35,7 @@ struct ExchangeRegistry {
         var rule: FaultRule { status.rule }
 
         /// Whether the rule may apply to a further request.
-        var isLive: Bool { status.applied < rule.times.upperBound && rule.chance > 0 }
+        var isLive: Bool { status.applied < rule.times.upperBound && rule.probability > 0 }
 
         /// Whether the fault may have to be known before the first byte of its request enters the link.
         var mustBeKnownBeforeRequest: Bool { isLive && rule.point?.mustBeKnownBeforeRequest != false }
@@ -171,7 +171,7 @@ struct ExchangeRegistry {
             entries[index].status.matched += 1
             let rule = entries[index].rule
             guard entries[index].status.matched >= rule.nth, entries[index].status.applied < rule.times.upperBound,
-                rule.chance >= 1 || entries[index].random.bool(probability: rule.chance)
+                rule.probability >= 1 || entries[index].random.bool(probability: rule.probability)
             else { continue }
             entries[index].status.applied += 1
             if fault != nil { continue }

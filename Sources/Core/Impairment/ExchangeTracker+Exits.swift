@@ -38,8 +38,8 @@ extension ExchangeTracker {
         now = max(now, time)
         let before = written[direction]
         written[direction] += Int64(count)
-        if let trickle = trickles[direction].first, let start = trickle.start, written[direction] > start {
-            trickles[direction][0].nextWrite = now + trickle.time(of: written[direction] - max(before, start))
+        if let throttle = throttles[direction].first, let start = throttle.start, written[direction] > start {
+            throttles[direction][0].nextWrite = now + throttle.time(of: written[direction] - max(before, start))
         }
         if direction == .up { reportDeliveredRequests() } else { reportDeliveredResponses() }
         if faultCount > 0 { fireReached(&registry) }
@@ -79,28 +79,28 @@ extension ExchangeTracker {
 
     // MARK: Trickles
 
-    /// Lets the trickle of an exchange begin whose response may enter the link now.
+    /// Lets the throttle of an exchange begin whose response may enter the link now.
     mutating func startTrickle(of id: ExchangeID) {
-        for index in trickles.down.indices where trickles.down[index].start == nil {
-            if trickles.down[index].exchange == id { trickles.down[index].start = entered.down }
+        for index in throttles.down.indices where throttles.down[index].start == nil {
+            if throttles.down[index].exchange == id { throttles.down[index].start = entered.down }
         }
     }
 
     private mutating func trickleAllowance(_ direction: Direction) -> Int64 {
-        while let trickle = trickles[direction].first {
-            guard let start = trickle.start else { return .max }
+        while let throttle = throttles[direction].first {
+            guard let start = throttle.start else { return .max }
             if written[direction] < start { return start - written[direction] }
-            let exchange = exchanges.first { $0.id == trickle.exchange }
+            let exchange = exchanges.first { $0.id == throttle.exchange }
             let end = direction == .up ? exchange?.requestEnd : exchange?.responseEnd
             if exchange == nil || end.map({ $0 <= written[direction] }) == true {
-                trickles[direction].removeFirst()
+                throttles[direction].removeFirst()
                 continue
             }
-            guard trickle.nextWrite <= now else {
-                trickles[direction][0].isWaiting = true
+            guard throttle.nextWrite <= now else {
+                throttles[direction][0].isWaiting = true
                 return 0
             }
-            return min(trickle.pieceBytes, end.map { $0 - written[direction] } ?? .max)
+            return min(throttle.pieceBytes, end.map { $0 - written[direction] } ?? .max)
         }
         return .max
     }

@@ -27,10 +27,10 @@ extension ExchangeTracker {
             guard let fault = exchanges[index].fault, let (direction, offset) = exchanges[index].trigger(of: fault),
                 discardsFrom[direction] == nil, offset <= written[direction]
             else { continue }
-            let isPassed = offset < written[direction] && fault.point != .received
+            let isPassed = offset < written[direction] && fault.point != .beforeRequestEnd
             var isLate = false
-            if case .reply = fault.action { isLate = responseHasBegun(index) }
-            if fault.point == .received { isLate = isLate || responseHasBegun(index) }
+            if case .respond = fault.action { isLate = responseHasBegun(index) }
+            if fault.point == .beforeRequestEnd { isLate = isLate || responseHasBegun(index) }
             if isPassed || isLate { miss(index) } else { fire(index, &registry) }
         }
     }
@@ -42,36 +42,36 @@ extension ExchangeTracker {
         registry.recordFired(fault)
         let exchange = exchanges[index]
         report(.faultInjected(exchange.id, rule: fault.rule, point: fault.point, offset: offset(of: fault, exchange)))
-        if fault.point == .queued, let request { pass(.up, to: request.start) }
+        if fault.point == .beforeRequest, let request { pass(.up, to: request.start) }
         switch fault.action {
-        case .abort: end(.abort(fault.point, fault.side), at: fault.point)
+        case .reset: end(.abort(fault.point, fault.side), at: fault.point)
         case .close: end(.close(fault.point, fault.side), at: fault.point)
-        case .mute: mute(fault, index)
-        case .hold(let time): hold = Hold(fault: fault, deadline: now + time, isReport: false)
+        case .stall: stall(fault, index)
+        case .delay(let time): hold = Hold(fault: fault, deadline: now + time, isReport: false)
         case .report(let time):
             hold = Hold(fault: fault, deadline: now + max(Nanoseconds(1), time), isReport: true)
-        case .trickle(let rate):
+        case .throttle(let rate):
             let direction: Direction = fault.point.isInRequest ? .up : .down
-            var trickle = Trickle(fault: fault, exchange: exchange.id, bytesPerSecond: max(1, rate))
+            var throttle = Throttle(fault: fault, exchange: exchange.id, bytesPerSecond: max(1, rate))
             switch fault.point {
-            case .queued: trickle.start = exchange.requestStart
-            case .partlySent: trickle.start = written.up
-            // The trickle begins when the response may enter the link.
-            case .received: trickle.start = entryCursor == index ? entered.down : nil
-            case .committed: trickle.start = exchange.responseStart
-            case .answerStarted, .partlyAnswered, .answered: trickle.start = written.down
+            case .beforeRequest: throttle.start = exchange.requestStart
+            case .midRequest: throttle.start = written.up
+            // The throttle begins when the response may enter the link.
+            case .beforeRequestEnd: throttle.start = entryCursor == index ? entered.down : nil
+            case .beforeResponse: throttle.start = exchange.responseStart
+            case .afterResponseHead, .midResponse, .afterResponse: throttle.start = written.down
             }
-            trickles[direction].append(trickle)
-        case .reply(let reply):
+            throttles[direction].append(throttle)
+        case .respond(let reply):
             exchanges[index].isReplied = true
-            exchanges[index].turn = .reply(reply)
+            exchanges[index].turn = .respond(reply)
             turnCount += 1
-            if fault.point == .queued {
+            if fault.point == .beforeRequest {
                 exchanges[index].requestIsDropped = true
                 request?.isDropped = true
             }
             if !reply.keepsConnection(of: exchange.recipient) { finishExchanges(with: index) }
-            if fault.point != .committed { takeTurns() }
+            if fault.point != .beforeResponse { takeTurns() }
         }
     }
 
@@ -96,10 +96,10 @@ extension ExchangeTracker {
 
     /// Discards the client's bytes that have not entered the link.
     mutating func stopReadingRequests() {
-        let trickles = trickles.up
+        let throttles = throttles.up
         discardsFrom.up = entered.up
         discardWaiting(.up)
-        self.trickles.up = trickles
+        self.throttles.up = throttles
         isAwaitingSwitch = false
         actions.append(.deliver(.up))
     }
@@ -107,10 +107,10 @@ extension ExchangeTracker {
     /// The bytes of the message that have passed the point of a fault.
     private func offset(of fault: ExchangeRegistry.Fault, _ exchange: TrackedExchange) -> Int64 {
         switch fault.point {
-        case .queued, .committed: 0
-        case .partlySent: written.up - exchange.requestStart
-        case .received: min(exchange.requestEnd ?? written.up, written.up) - exchange.requestStart
-        case .answerStarted, .partlyAnswered, .answered: written.down - exchange.responseStart
+        case .beforeRequest, .beforeResponse: 0
+        case .midRequest: written.up - exchange.requestStart
+        case .beforeRequestEnd: min(exchange.requestEnd ?? written.up, written.up) - exchange.requestStart
+        case .afterResponseHead, .midResponse, .afterResponse: written.down - exchange.responseStart
         }
     }
 
@@ -136,7 +136,7 @@ extension ExchangeTracker {
 
     private mutating func dropWaiting() {
         hold = nil
-        trickles = PerDirection(up: [], down: [])
+        throttles = PerDirection(up: [], down: [])
         for direction in Direction.allCases {
             withheld[direction] = ByteQueue()
             unparsed[direction] = ByteQueue()
@@ -146,30 +146,30 @@ extension ExchangeTracker {
         responses = ExchangeTracker.responseParser
     }
 
-    private mutating func mute(_ fault: ExchangeRegistry.Fault, _ index: Int) {
+    private mutating func stall(_ fault: ExchangeRegistry.Fault, _ index: Int) {
         let directions: [Direction] =
             switch fault.side {
             case .client: [.down]
             case .server: [.up]
             case .both: [.up, .down]
-            case nil: fault.point == .received ? [.up, .down] : [fault.point.isInRequest ? .up : .down]
+            case nil: fault.point == .beforeRequestEnd ? [.up, .down] : [fault.point.isInRequest ? .up : .down]
             }
         for direction in directions {
             if direction == .up {
-                mute(.up, from: fault.point == .queued ? entered.up : written.up)
-            } else if fault.point <= .received {
+                stall(.up, from: fault.point == .beforeRequest ? entered.up : written.up)
+            } else if fault.point <= .beforeRequestEnd {
                 // Earlier responses are delivered.
-                exchanges[index].turn = .mute
+                exchanges[index].turn = .stall
                 turnCount += 1
                 takeTurns()
             } else {
-                mute(.down, from: fault.point == .committed ? entered.down : written.down)
+                stall(.down, from: fault.point == .beforeResponse ? entered.down : written.down)
             }
         }
     }
 
     /// Discards the bytes of a stream from an offset at its exit on, and its end.
-    mutating func mute(_ direction: Direction, from offset: Int64) {
+    mutating func stall(_ direction: Direction, from offset: Int64) {
         discardsFrom[direction] = offset
         withholdsEnd[direction] = true
         discardWaiting(direction)
@@ -180,7 +180,7 @@ extension ExchangeTracker {
     private mutating func discardWaiting(_ direction: Direction) {
         withheld[direction] = ByteQueue()
         unparsed[direction] = ByteQueue()
-        trickles[direction] = []
+        throttles[direction] = []
         if direction == .up {
             request = nil
             requests = ExchangeTracker.requestParser
@@ -193,8 +193,8 @@ extension ExchangeTracker {
     /// its socket is gone.
     mutating func discardAfterReport(_ registry: inout ExchangeRegistry) {
         guard let hold, hold.isReport else { return }
-        // Bytes of earlier requests that have entered the link before `queued` are delivered.
-        discardsFrom.up = hold.fault.point == .queued ? entered.up : written.up
+        // Bytes of earlier requests that have entered the link before `before-request` are delivered.
+        discardsFrom.up = hold.fault.point == .beforeRequest ? entered.up : written.up
         discardWaiting(.up)
         resume(&registry)
     }
@@ -220,10 +220,10 @@ extension ExchangeTracker {
             let index = exchanges.firstIndex(where: { $0.id == id }), exchanges[index].fault == nil,
             !exchanges[index].isReplied, !responseHasBegun(index)
         else { return false }
-        let direction: Direction = fault.point <= .received ? .up : .down
+        let direction: Direction = fault.point <= .beforeRequestEnd ? .up : .down
         if discardsFrom[direction] != nil { return false }
         switch fault.point {
-        case .queued:
+        case .beforeRequest:
             guard request?.id == id, let start = request?.start, consumed.up <= start, hold == nil else {
                 return false
             }
@@ -231,14 +231,14 @@ extension ExchangeTracker {
             fire(index, &registry)
             release(registry)
             return true
-        case .partlySent:
+        case .midRequest:
             set(fault, index)
             if let (_, offset) = exchanges[index].trigger(of: fault), offset < written.up {
                 exchanges[index].fault = nil
                 faultCount -= 1
                 return false
             }
-        case .received, .committed, .answerStarted, .partlyAnswered, .answered: set(fault, index)
+        case .beforeRequestEnd, .beforeResponse, .afterResponseHead, .midResponse, .afterResponse: set(fault, index)
         }
         fireReached(&registry)
         return true
@@ -255,8 +255,8 @@ extension ExchangeTracker {
         actions.append(.deliver(.down))
     }
 
-    /// Removes the faults of a rule, and lets go of what they hold. Discarded bytes are not restored: muted directions
-    /// stay muted, and a response stays withheld whose first bytes have been discarded.
+    /// Removes the faults of a rule, and lets go of what they hold. Discarded bytes are not restored: stalled directions
+    /// stay stalled, and a response stays withheld whose first bytes have been discarded.
     mutating func removeFaults(of rule: Int, _ registry: inout ExchangeRegistry, at time: Instant) {
         now = max(now, time)
         func isOfRule(_ fault: ExchangeRegistry.Fault?) -> Bool {
@@ -268,7 +268,7 @@ extension ExchangeTracker {
             faultCount -= 1
         }
         for direction in Direction.allCases {
-            trickles[direction].removeAll { isOfRule($0.fault) }
+            throttles[direction].removeAll { isOfRule($0.fault) }
             actions.append(.deliver(direction))
         }
         if isOfRule(hold?.fault) { return resume(&registry) }

@@ -140,7 +140,7 @@ extension ExchangeTracker {
         let fault = registry.match(request.head, subject: subject)
         if let fault, let index = exchanges.indices.last, exchanges[index].id == request.id {
             set(fault, index)
-            if exchanges[index].fault?.point == .queued {
+            if exchanges[index].fault?.point == .beforeRequest {
                 if request.isWithheld { fire(index, &registry) } else { miss(index) }
             }
         }

@@ -15,7 +15,7 @@ extension ExchangeTracker {
     /// The index of the exchange whose response may not enter the link before its end has been read.
     var withheldResponse: Int? {
         guard faultCount > 0, isTracking, let index = nextResponse, !exchanges[index].isReplied,
-            exchanges[index].fault?.point == .committed
+            exchanges[index].fault?.point == .beforeResponse
         else { return nil }
         return index
     }
@@ -82,10 +82,10 @@ extension ExchangeTracker {
             exchanges[index].responseStart = exitOffset(range.lowerBound, .down)
             exchanges[index].responseHeadEnd = exitOffset(range.upperBound, .down)
             exchanges[index].responseFraming = responses.framing
-            if exchanges[index].fault?.point == .received { miss(index) }
-            if responses.framing == .none, exchanges[index].fault?.point == .partlyAnswered {
+            if exchanges[index].fault?.point == .beforeRequestEnd { miss(index) }
+            if responses.framing == .none, exchanges[index].fault?.point == .midResponse {
                 if exchanges[index].fault?.isDrawn == true {
-                    exchanges[index].fault?.point = .answerStarted
+                    exchanges[index].fault?.point = .afterResponseHead
                 } else {
                     miss(index)
                 }
@@ -114,7 +114,7 @@ extension ExchangeTracker {
         endResponse(end, &registry)
         if isReplied || isEnded || discardsFrom.down != nil {
             // The client has not switched.
-            if !isEnded && !hasClosed { mute(.down, from: entered.down) }
+            if !isEnded && !hasClosed { stall(.down, from: entered.down) }
             return
         }
         report(.protocolSwitched(id))
@@ -127,7 +127,7 @@ extension ExchangeTracker {
     private mutating func endResponse(_ end: Int64, _ registry: inout ExchangeRegistry) {
         guard let index = nextResponse else { return }
         if let body = responseSample.take() { report(.responseSampled(exchanges[index].id, body: body)) }
-        report(.committed(exchanges[index].id, status: responseStatus, bodyBytes: responseBodyBytes))
+        report(.responseRead(exchanges[index].id, status: responseStatus, bodyBytes: responseBodyBytes))
         let start = messageEnd.down
         messageEnd.down = end
         responseCursor = index + 1
@@ -137,7 +137,7 @@ extension ExchangeTracker {
         }
         exchanges[index].responseEnd = exitOffset(end, .down)
         exchanges[index].status = responseStatus
-        if exchanges[index].fault?.point == .committed {
+        if exchanges[index].fault?.point == .beforeResponse {
             pass(.down, to: start)
             fire(index, &registry)
             if isEnded || discardsFrom.down != nil { return }
@@ -148,7 +148,7 @@ extension ExchangeTracker {
             }
         }
         entryCursor = index + 1
-        if faultCount > 0 || turnCount > 0 || !trickles.down.isEmpty, hold == nil { pass(.down, to: end) }
+        if faultCount > 0 || turnCount > 0 || !throttles.down.isEmpty, hold == nil { pass(.down, to: end) }
         takeTurns()
     }
 
@@ -161,8 +161,8 @@ extension ExchangeTracker {
             exchanges[index].turn = nil
             turnCount -= 1
             switch turn {
-            case .mute: mute(.down, from: entered.down)
-            case .reply(let reply):
+            case .stall: stall(.down, from: entered.down)
+            case .respond(let reply):
                 let (bytes, keepsAlive) = reply.response(to: exchanges[index].recipient)
                 exchanges[index].responseStart = entered.down
                 entered.down += Int64(bytes.readableBytes)

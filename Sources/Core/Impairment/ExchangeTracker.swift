@@ -71,7 +71,7 @@ struct ExchangeTracker {
     }
 
     /// A fault that delivers a message slowly.
-    struct Trickle {
+    struct Throttle {
         let fault: ExchangeRegistry.Fault
         let exchange: ExchangeID
         let bytesPerSecond: Int64
@@ -131,7 +131,7 @@ struct ExchangeTracker {
     /// Exchanges with a ``TrackedExchange/turn``.
     var turnCount = 0
     var hold: Hold?
-    var trickles = PerDirection<[Trickle]>(up: [], down: [])
+    var throttles = PerDirection<[Throttle]>(up: [], down: [])
     /// The offsets at the exits after which bytes are discarded.
     var discardsFrom = PerDirection<Int64?>(up: nil, down: nil)
     /// The exchange whose reply ends the stream to the client: the rest of its request is read, and nothing after it.
@@ -203,8 +203,8 @@ struct ExchangeTracker {
     mutating func advance(to time: Instant, _ registry: inout ExchangeRegistry) {
         now = max(now, time)
         if let hold, hold.deadline <= now { resume(&registry) }
-        for direction in Direction.allCases where trickles[direction].first?.isWaiting == true {
-            trickles[direction][0].isWaiting = false
+        for direction in Direction.allCases where throttles[direction].first?.isWaiting == true {
+            throttles[direction][0].isWaiting = false
             actions.append(.deliver(direction))
         }
     }
@@ -214,8 +214,8 @@ struct ExchangeTracker {
         if let hold { return hold.deadline }
         var deadline: Instant?
         for direction in Direction.allCases {
-            guard let trickle = trickles[direction].first, trickle.isWaiting else { continue }
-            deadline = min(deadline ?? .never, trickle.nextWrite)
+            guard let throttle = throttles[direction].first, throttle.isWaiting else { continue }
+            deadline = min(deadline ?? .never, throttle.nextWrite)
         }
         return deadline
     }
@@ -404,12 +404,12 @@ struct ExchangeTracker {
         }
         if !isEnded, discardsFrom.down == nil, exchanges.contains(where: { $0.isReplied }) {
             // Where the response ends that must be discarded is unknown.
-            end(.abort(.committed, nil), at: .committed)
+            end(.abort(.beforeResponse, nil), at: .beforeResponse)
         }
         isTracking = false
         exchanges = []
         (requestCursor, responseCursor, entryCursor, deliveryCursor, turnCount) = (0, 0, 0, 0, 0)
-        trickles = PerDirection(up: [], down: [])
+        throttles = PerDirection(up: [], down: [])
         request = nil
         responseSample = nil
         requests = ExchangeTracker.requestParser

@@ -1,7 +1,7 @@
 internal import Determinism
 
 extension FaultRule: CustomStringConvertible {
-    /// The rule on one line, in the syntax of `slowlane proxy --fault`: `POST /api/notes/ nth 3 committed mute`.
+    /// The rule on one line, in the syntax of `slowlane proxy --fault`: `POST /api/notes/ nth 3 before-response stall`.
     ///
     /// A body that is not UTF-8 is shown with replacement characters; the subject has no syntax and is shown last.
     public var description: String { text(bodyBytesMax: .max) }
@@ -10,10 +10,10 @@ extension FaultRule: CustomStringConvertible {
     public func text(bodyBytesMax: Int) -> String {
         var words = [method ?? "any", path ?? "*"]
         if nth != 1 { words.append("nth \(nth)") }
-        if chance < 1 { words.append("chance \(Self.percent(chance))") }
+        if probability < 1 { words.append("probability \(Self.percent(probability))") }
         if times.upperBound == .max {
-            if chance >= 1 { words.append("times unlimited") }
-        } else if times.upperBound != 1 || chance < 1 {
+            if probability >= 1 { words.append("times unlimited") }
+        } else if times.upperBound != 1 || probability < 1 {
             words.append("times \(times.upperBound)")
         }
         words.append(point?.rawValue ?? "any")
@@ -25,9 +25,9 @@ extension FaultRule: CustomStringConvertible {
     }
 
     /// Returns a probability in percent with at most four decimals.
-    private static func percent(_ chance: Double) -> String {
-        guard chance > 0 else { return "0%" }
-        return decimal(Int64((chance * 1e6).rounded()), of: 10_000, digits: 4) + "%"
+    private static func percent(_ probability: Double) -> String {
+        guard probability > 0 else { return "0%" }
+        return decimal(Int64((probability * 1e6).rounded()), of: 10_000, digits: 4) + "%"
     }
 
     /// Returns `count / scale`, with the decimals that are needed.
@@ -41,18 +41,18 @@ extension FaultRule: CustomStringConvertible {
 }
 
 extension FaultAction: CustomStringConvertible {
-    /// The action in the syntax of `slowlane proxy --fault`: `hold 5s`, `reply 503 Retry-After: 120`.
+    /// The action in the syntax of `slowlane proxy --fault`: `delay 5s`, `respond 503 Retry-After: 120`.
     public var description: String { text(bodyBytesMax: .max) }
 
     fileprivate func text(bodyBytesMax: Int) -> String {
         switch self {
-        case .abort: "cut"
+        case .reset: "reset"
         case .close: "close"
-        case .mute: "mute"
-        case .hold(let time): "hold \(Self.text(time))"
-        case .trickle(let rate): "trickle \(rate)"
-        case .reply(.portal): "portal"
-        case .reply(let reply): "reply \(reply.text(bodyBytesMax: bodyBytesMax))"
+        case .stall: "stall"
+        case .delay(let time): "delay \(Self.text(time))"
+        case .throttle(let rate): "throttle \(rate)"
+        case .respond(.portal): "portal"
+        case .respond(let reply): "respond \(reply.text(bodyBytesMax: bodyBytesMax))"
         case .report(let time): time == .zero ? "report" : "report \(Self.text(time))"
         }
     }
@@ -64,9 +64,9 @@ extension FaultAction: CustomStringConvertible {
     }
 }
 
-extension FaultReply {
+extension FaultResponse {
     /// The sign-in page of a captive portal.
-    public static let portal = FaultReply(
+    public static let portal = FaultResponse(
         status: 200, reason: "OK",
         fields: [Field("Content-Type", "text/html; charset=utf-8"), Field("Cache-Control", "no-store")],
         body: Array(CaptivePortal.page.utf8))

@@ -11,7 +11,7 @@ public enum FaultSide: String, Hashable, Sendable, CaseIterable {
 /// A rule that injects a fault into the exchanges that it matches.
 ///
 /// A request matches if its method, its path and its subject match. The rule applies to the matching requests from
-/// number ``nth`` on, to each with the probability ``chance``, and to `times.upperBound` of them at most. If several
+/// number ``nth`` on, to each with the probability ``probability``, and to `times.upperBound` of them at most. If several
 /// rules apply to a request, the first one is used, and the others count the request as one of theirs.
 public struct FaultRule: Hashable, Sendable {
     /// The method that the rule matches, compared by bytes; `nil` means any.
@@ -29,15 +29,15 @@ public struct FaultRule: Hashable, Sendable {
     public var times: ClosedRange<Int>
     /// The probability that the rule applies to a matching request, 0 to 1, drawn from the random stream
     /// `LINK/fault/NUMBER`.
-    public var chance: Double
+    public var probability: Double
     /// The point; `nil` means a point drawn from those at which the action is possible. If the response has no body,
-    /// ``FaultPoint/answerStarted`` replaces a drawn ``FaultPoint/partlyAnswered``.
+    /// ``FaultPoint/afterResponseHead`` replaces a drawn ``FaultPoint/midResponse``.
     public var point: FaultPoint?
-    /// The position of ``FaultPoint/partlySent`` and ``FaultPoint/partlyAnswered``: the number of bytes of the body
+    /// The position of ``FaultPoint/midRequest`` and ``FaultPoint/midResponse``: the number of bytes of the body
     /// that have passed, at least 0; `nil` means the default of the point. It counts the framing of chunks, and is at
     /// most the number of bytes before the last one. Ignored for a request without a body.
     public var bytes: Int64?
-    /// The sockets that ``FaultAction/abort``, ``FaultAction/close`` and ``FaultAction/mute`` affect; `nil` means the
+    /// The sockets that ``FaultAction/reset``, ``FaultAction/close`` and ``FaultAction/stall`` affect; `nil` means the
     /// default of the action. If only one socket is aborted or closed, the other one stays open, and nothing more is
     /// delivered to it.
     public var side: FaultSide?
@@ -47,7 +47,8 @@ public struct FaultRule: Hashable, Sendable {
     /// Creates a rule.
     public init(
         method: String? = nil, subject: String? = nil, path: String? = nil, nth: Int = 1,
-        times: ClosedRange<Int> = 1...1, chance: Double = 1, point: FaultPoint? = .committed, bytes: Int64? = nil,
+        times: ClosedRange<Int> = 1...1, probability: Double = 1, point: FaultPoint? = .beforeResponse,
+        bytes: Int64? = nil,
         side: FaultSide? = nil, action: FaultAction
     ) {
         self.method = method
@@ -55,7 +56,7 @@ public struct FaultRule: Hashable, Sendable {
         self.path = path
         self.nth = nth
         self.times = times
-        self.chance = chance
+        self.probability = probability
         self.point = point
         self.bytes = bytes
         self.side = side
@@ -66,19 +67,19 @@ public struct FaultRule: Hashable, Sendable {
     public var problem: String? {
         if nth < 1 { return "nth must be at least 1" }
         if times.lowerBound < 0 || times.upperBound < 1 { return "times must be at least 0, its maximum at least 1" }
-        if !(0...1).contains(chance) { return "chance must be 0 to 1" }
+        if !(0...1).contains(probability) { return "probability must be 0 to 1" }
         if let bytes, bytes < 0 { return "bytes must be at least 0" }
         for pattern in [subject, path].compactMap(\.self) where pattern.utf8.count > FaultPattern.bytesMax {
             return "a pattern must have at most \(FaultPattern.bytesMax) bytes"
         }
         if let problem = action.problem { return problem }
-        if bytes != nil, let point, point != .partlySent, point != .partlyAnswered {
-            return "bytes applies to \(FaultPoint.partlySent.rawValue) and \(FaultPoint.partlyAnswered.rawValue) only"
+        if bytes != nil, let point, point != .midRequest, point != .midResponse {
+            return "bytes applies to \(FaultPoint.midRequest.rawValue) and \(FaultPoint.midResponse.rawValue) only"
         }
         if side != nil {
             switch action {
-            case .abort, .close, .mute: break
-            case .hold, .trickle, .reply, .report: return "side applies to cut, close and mute only"
+            case .reset, .close, .stall: break
+            case .delay, .throttle, .respond, .report: return "side applies to reset, close and stall only"
             }
         }
         return point.flatMap(action.problem(at:))

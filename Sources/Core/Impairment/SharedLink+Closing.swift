@@ -81,7 +81,7 @@ extension SharedLink {
         if conduits[id].withholdsEnd(side.sendDirection) { goneMuted(side, id) } else { peerGone(side, id) }
     }
 
-    /// Handles the end of a socket whose stream is muted: its peer does not learn of it.
+    /// Handles the end of a socket whose stream is stalled: its peer does not learn of it.
     private mutating func goneMuted(_ side: Side, _ id: FlowID) {
         conduits[id].recordGoneAndInputClosed(side)
         if side == .client { trackOrphan(id) }

@@ -39,8 +39,8 @@ extension SharedLink {
 
     /// Removes a fault rule. Returns whether there was one with that number.
     ///
-    /// Holds and trickles of the rule end, and its faults that have not fired do not fire. Bytes that a fault has
-    /// discarded are not restored: a muted direction stays muted.
+    /// Holds and throttles of the rule end, and its faults that have not fired do not fire. Bytes that a fault has
+    /// discarded are not restored: a stalled direction stays stalled.
     @discardableResult
     public mutating func removeFaultRule(_ number: Int, at time: Instant) -> Bool {
         advance(to: time)
@@ -62,11 +62,11 @@ extension SharedLink {
     ///
     /// - Parameters:
     ///   - rule: The number that ``ExchangeEvent/faultInjected(_:rule:point:offset:)`` reports.
-    ///   - point: The point. A request can be kept at `queued` only while a rule of the link withholds it, or while it
+    ///   - point: The point. A request can be kept at `before-request` only while a rule of the link withholds it, or while it
     ///     waits for a decision (``ExchangeTracking/awaitsDecisions``).
     ///   - side: The sockets that ``FaultRule/side`` describes.
-    ///   - isDrawn: Whether the point was drawn: if the response has no body, ``FaultPoint/answerStarted`` replaces
-    ///     ``FaultPoint/partlyAnswered``.
+    ///   - isDrawn: Whether the point was drawn: if the response has no body, ``FaultPoint/afterResponseHead`` replaces
+    ///     ``FaultPoint/midResponse``.
     @discardableResult
     public mutating func injectFault(
         _ action: FaultAction, rule: Int, into exchange: ExchangeID, of id: FlowID, at point: FaultPoint,
@@ -85,12 +85,12 @@ extension SharedLink {
         return isInjected
     }
 
-    /// Injects a fault at the point `committed`.
+    /// Injects a fault at the point `before-response`.
     @discardableResult
     public mutating func injectFault(
         _ action: FaultAction, rule: Int, into exchange: ExchangeID, of id: FlowID, at time: Instant
     ) -> Bool {
-        injectFault(action, rule: rule, into: exchange, of: id, at: .committed, at: time)
+        injectFault(action, rule: rule, into: exchange, of: id, at: .beforeResponse, at: time)
     }
 
     /// Admits a request that waits for the decision on its faults (``ExchangeTracking/awaitsDecisions``): it enters the
@@ -204,16 +204,16 @@ extension SharedLink {
     /// or FIN has crossed the link.
     private mutating func executeEnd(_ point: FaultPoint, _ side: FaultSide?, _ id: FlowID, isAbort: Bool) {
         conduits[id].faultCause =
-            point == .committed && isAbort
-            ? "fault: response withheld, connection cut"
-            : "fault: connection \(isAbort ? "cut" : "closed") at \(point.rawValue)"
+            point == .beforeResponse && isAbort
+            ? "fault: response withheld, connection reset"
+            : "fault: connection \(isAbort ? "reset" : "closed") at \(point.rawValue)"
         dropToxics(id, .up)
         dropToxics(id, .down)
         let near: Side
         switch side {
         case .client: near = .client
         case .server: near = .server
-        case .both, nil: near = (FaultPoint.partlySent...FaultPoint.committed).contains(point) ? .server : .client
+        case .both, nil: near = (FaultPoint.midRequest...FaultPoint.beforeResponse).contains(point) ? .server : .client
         }
         let isPartial = side == .client || side == .server
         conduits[id].tracker?.endExecuted(openSide: isPartial ? near.opposite : nil)
@@ -221,7 +221,7 @@ extension SharedLink {
         if isPartial {
             endOneSocket(near, id, isAbort: isAbort)
         } else if isAbort {
-            emit(point == .committed ? .reset(near) : .resetAfterWrites(near), id)
+            emit(point == .beforeResponse ? .reset(near) : .resetAfterWrites(near), id)
             peerGone(near, id)
         } else {
             closeFrom(near, id)

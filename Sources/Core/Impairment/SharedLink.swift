@@ -244,7 +244,7 @@ public struct SharedLink: ~Copyable {
                 conduits[id].up.isConnected = true
             // A client may have connected just before the policy changed, or while the listener cannot refuse
             // connections.
-            case .portal, .refuse, .dns: resetBothSockets(id)
+            case .portal, .offline, .dns: resetBothSockets(id)
             }
         }
         advance(to: now)

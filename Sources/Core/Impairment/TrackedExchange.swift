@@ -7,12 +7,12 @@ internal import Wire
 struct TrackedExchange {
     /// What happens instead of a response, as soon as all earlier responses have entered the link.
     enum Turn {
-        case reply(FaultReply)
-        case mute
+        case respond(FaultResponse)
+        case stall
     }
 
     let id: ExchangeID
-    let recipient: FaultReply.Recipient
+    let recipient: FaultResponse.Recipient
     /// The first byte of the request, the end of its head, and the framing of its body.
     let requestStart: Int64
     let requestHeadEnd: Int64
@@ -30,7 +30,7 @@ struct TrackedExchange {
     var responseHasBegun = false
     /// Whether a fault discards the server's response.
     var isReplied = false
-    /// Whether bytes of the server's response have been dropped before its fault at `committed` has fired, because they
+    /// Whether bytes of the server's response have been dropped before its fault at `before-response` has fired, because they
     /// exceeded the memory limit.
     var responseIsCut = false
     var turn: Turn?
@@ -45,7 +45,7 @@ struct TrackedExchange {
 
     init(_ id: ExchangeID, _ head: HTTPRequestHead, start: Int64, headEnd: Int64, framing: HTTPBodyFraming) {
         self.id = id
-        recipient = FaultReply.Recipient(head)
+        recipient = FaultResponse.Recipient(head)
         requestStart = start
         requestHeadEnd = headEnd
         requestFraming = framing
@@ -56,15 +56,16 @@ struct TrackedExchange {
     /// Returns the write after which a fault fires, as far as known: the stream, and the offset of its end.
     func trigger(of fault: ExchangeRegistry.Fault) -> (direction: Direction, offset: Int64)? {
         switch fault.point {
-        case .queued, .committed: nil
-        case .partlySent: requestPart(fault.bytes).map { (.up, $0) }
-        case .received: requestEnd.map { (.up, fault.action.holdsLastByte(at: .received) ? $0 - 1 : $0) }
-        case .answerStarted: responseHeadEnd.map { (.down, $0) }
-        case .partlyAnswered:
+        case .beforeRequest, .beforeResponse: nil
+        case .midRequest: requestPart(fault.bytes).map { (.up, $0) }
+        case .beforeRequestEnd:
+            requestEnd.map { (.up, fault.action.holdsLastByte(at: .beforeRequestEnd) ? $0 - 1 : $0) }
+        case .afterResponseHead: responseHeadEnd.map { (.down, $0) }
+        case .midResponse:
             responseHeadEnd.flatMap {
                 Self.part(of: responseFraming, from: $0, body: responseBodyStart, end: responseEnd, bytes: fault.bytes)
             }.map { (.down, $0) }
-        case .answered: responseEnd.map { (.down, fault.action.holdsLastByte(at: .answered) ? $0 - 1 : $0) }
+        case .afterResponse: responseEnd.map { (.down, fault.action.holdsLastByte(at: .afterResponse) ? $0 - 1 : $0) }
         }
     }
 

@@ -1,5 +1,5 @@
 extension AppVocabulary {
-    /// The words of client F, the field app.
+    /// The words of the field app.
     public static let field = AppVocabulary(
         title: "field app", actions: ["create", "edit", "pin", "open", "sync", "kill", "start", "call", "clock"],
         calls: [
@@ -21,7 +21,7 @@ extension AppVocabulary {
             RecordKind("schedule", fields: ["period", "grace"]),
         ],
         settings: [
-            Setting("network", .words(["wlan", "any"])), Setting("events", .words(["on", "off"])),
+            Setting("network", .words(["unmetered", "any"])), Setting("events", .words(["on", "off"])),
             Setting("window", .time), Setting("every", .time), Setting("quota", .size),
         ],
         screens: ["list", "loading", "no-wifi", "failed"], recordScreen: "a question, an issue or a file",

@@ -1,5 +1,5 @@
 extension AppVocabulary {
-    /// The words of client N, the network-first reader.
+    /// The words of the network-first reader.
     public static let reader = AppVocabulary(
         title: "reader", actions: ["open", "sync", "kill", "start", "call"],
         calls: [

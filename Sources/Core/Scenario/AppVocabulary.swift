@@ -130,7 +130,7 @@ public struct AppVocabulary: Sendable {
         }
     }
 
-    /// The words of client X, the expense app.
+    /// The words of the expense app.
     public static let expense = AppVocabulary(
         title: "expense app", actions: ["create", "edit", "delete", "pin", "open", "sync", "kill", "start", "call"],
         calls: [
@@ -161,11 +161,11 @@ public struct AppVocabulary: Sendable {
 extension Scenario {
     /// An app of Slowlane's with offline patterns.
     public enum App: String, CaseIterable, Hashable, Sendable {
-        /// The expense app, client X.
+        /// The expense app.
         case expense
-        /// The network-first reader, client N.
+        /// The network-first reader.
         case reader
-        /// The field app, client F.
+        /// The field app.
         case field
 
         /// The header field that each response of its service has.

@@ -48,9 +48,9 @@ extension Scenario {
         public let settings: [Argument]
         /// Its network conditions over time.
         public let network: [NetworkEntry]
-        /// The time after which a client that was killed starts again; `nil` if a step or the heal phase starts it.
+        /// The time after which a client that was killed starts again; `nil` if a step or the restore phase starts it.
         public let restartsAfter: Nanoseconds?
-        /// Whether the heal phase restores the link and starts the client. The others must converge without a device
+        /// Whether the restore phase restores the link and starts the client. The others must converge without a device
         /// that is not restored.
         public let isRestored: Bool
         /// The device's location in the file.
@@ -94,7 +94,7 @@ extension Scenario {
         }
 
         /// The kind of a network interface.
-        public enum Interface: String, CaseIterable, Hashable, Sendable { case cell, wlan }
+        public enum Interface: String, CaseIterable, Hashable, Sendable { case cellular, wifi, wired }
 
         /// The time at which the conditions take effect.
         public let start: Nanoseconds

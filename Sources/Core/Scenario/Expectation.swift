@@ -76,7 +76,7 @@ public struct Expectation: Sendable {
             /// `min` attempts in the window. An attempt is an attempt to connect, or a request on an open connection.
             case budget(min: Int = 0)
         }
-        /// The result of an exchange, as listed under the key `answers` of scenario files.
+        /// The result of an exchange, as listed under the key `responses` of scenario files.
         public enum Response: Hashable, Sendable, CustomStringConvertible {
             /// The client received a response with this status.
             case status(Int)
@@ -184,7 +184,7 @@ extension Expectation.Traffic: CustomStringConvertible {
         case nil: break
         }
         if let attempts { text += ", " + Self.text(attempts, "attempts") }
-        if let responses { text += ", answers \(responses.map(\.description).joined(separator: " "))" }
+        if let responses { text += ", responses \(responses.map(\.description).joined(separator: " "))" }
         if !same.isEmpty { text += ", same \(same.map(\.rawValue).joined(separator: " and "))" }
         if let order { text += ", order \(order.map(\.description).joined(separator: ", "))" }
         if let duplicates { text += ", duplicates \(duplicates)" }

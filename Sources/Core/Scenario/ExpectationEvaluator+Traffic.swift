@@ -29,10 +29,10 @@ extension ExpectationEvaluator {
         return outcome
     }
 
-    /// Returns the window of a condition, without an end if it contains the heal phase; `nil` if one of its marks was never
-    /// set. Without a window, a condition is about the script phase: in the heal phase every client is told to sync.
+    /// Returns the window of a condition, without an end if it contains the restore phase; `nil` if one of its marks was never
+    /// set. Without a window, a condition is about the script phase: in the restore phase every client is told to sync.
     func window(of traffic: Expectation.Traffic) -> (from: Bound, to: Bound?)? {
-        guard let between = traffic.between else { return (.time(.zero), .index(healIndex)) }
+        guard let between = traffic.between else { return (.time(.zero), .index(restoreIndex)) }
         guard let first = start(of: between.from), let last = start(of: between.to) else { return nil }
         return (first, between.to == .end ? nil : last)
     }
@@ -58,7 +58,7 @@ extension ExpectationEvaluator {
                 let shown = responses.prefix(20).map(\.description).joined(separator: " ")
                 return .fail(
                     responses.isEmpty
-                        ? Self.noRequest : "answers are \(shown)\(responses.count > 20 ? " ..." : "")")
+                        ? Self.noRequest : "responses are \(shown)\(responses.count > 20 ? " ..." : "")")
             }
         }
         for sameness in traffic.same {
@@ -114,7 +114,7 @@ extension ExpectationEvaluator {
         return count > most ? undecided.first?.reason : nil
     }
 
-    /// Returns the requests that were executed again. Without a window those of the heal phase too: they have an effect.
+    /// Returns the requests that were executed again. Without a window those of the restore phase too: they have an effect.
     mutating func repeated(_ traffic: Expectation.Traffic, from: Bound, to: Bound?) -> [History.Exchange] {
         matching(traffic, from: from, to: traffic.between == nil ? nil : to).filter {
             effects.duplicates.contains($0.id)
@@ -147,15 +147,15 @@ extension ExpectationEvaluator {
         return found
     }
 
-    /// Returns whether an entry is in a window. A window that has an end is over when the heal phase begins.
+    /// Returns whether an entry is in a window. A window that has an end is over when the restore phase begins.
     func contains(_ index: Int, _ time: Nanoseconds, from: Bound, to: Bound?) -> Bool {
         switch from {
         case .time(let start): if time < start { return false }
         case .index(let start): if index < start { return false }
         }
         switch to {
-        case .time(let end)?: return time < end && index < healIndex
-        case .index(let end)?: return index < end && index < healIndex
+        case .time(let end)?: return time < end && index < restoreIndex
+        case .index(let end)?: return index < end && index < restoreIndex
         case nil: return true
         }
     }
@@ -184,7 +184,7 @@ extension ExpectationEvaluator {
     func periods(of during: Expectation.Traffic.During, _ device: Scenario.Device) -> [Range<Int>] {
         var found: [Range<Int>] = []
         var start: Int?
-        for (index, entry) in history.entries[..<healIndex].enumerated() {
+        for (index, entry) in history.entries[..<restoreIndex].enumerated() {
             guard case .network(device.name, let link, _) = entry.event else { continue }
             let isInEffect =
                 switch during {
@@ -198,7 +198,7 @@ extension ExpectationEvaluator {
                 start = nil
             }
         }
-        if let start { found.append(start..<healIndex) }
+        if let start { found.append(start..<restoreIndex) }
         return found
     }
 
@@ -262,7 +262,7 @@ extension ExpectationEvaluator {
     private func bytesDown(_ exchange: History.Exchange) -> Int {
         // A response of a fault takes the place of the server's.
         if let fault = exchange.fault, scenario.faults.indices.contains(fault.index),
-            case .reply(let reply) = scenario.faults[fault.index].action
+            case .respond(let reply) = scenario.faults[fault.index].action
         {
             return reply.body.utf8.count
         }

@@ -8,8 +8,8 @@ struct ExpectationEvaluator {
     let scenario: Scenario
     let history: History
     let lateness: Lateness
-    /// The index of the entry at which windows with an end are over: the start of the heal phase.
-    let healIndex: Int
+    /// The index of the entry at which windows with an end are over: the start of the restore phase.
+    let restoreIndex: Int
     /// The states of each device with the indices of their entries.
     private let stateEntries: [String: [(index: Int, time: Nanoseconds, state: History.DeviceState)]]
     lazy var exchanges = history.exchanges(isPortal: scenario.isPortal)
@@ -25,7 +25,7 @@ struct ExpectationEvaluator {
         self.scenario = scenario
         self.history = history
         lateness = Lateness(history)
-        healIndex = history.healIndex
+        restoreIndex = history.restoreIndex
         var found: [String: [(index: Int, time: Nanoseconds, state: History.DeviceState)]] = [:]
         for (index, entry) in history.entries.enumerated() {
             guard case .device(let device, let state) = entry.event else { continue }
@@ -178,8 +178,8 @@ struct ExpectationEvaluator {
     private func states(_ device: String, from: Bound, to: Bound?, includesEnd: Bool) -> [Seen] {
         var first: Seen?
         var rest: [Seen] = []
-        // A window that has an end is over when the heal phase begins.
-        let end = to == nil ? history.entries.count : healIndex
+        // A window that has an end is over when the restore phase begins.
+        let end = to == nil ? history.entries.count : restoreIndex
         let start = time(of: from)
         for entry in stateEntries[device] ?? [] {
             if entry.index >= end { break }

@@ -20,7 +20,7 @@ public struct FailureContext: Hashable, Sendable {
             let fault = scenario.faults[index]
             found.actors = fault.device.map { [$0] } ?? []
             found.rows = fault.request.row.map { [$0] } ?? []
-            found.time = evaluator.healTime
+            found.time = evaluator.restoreTime
         case .invariant(let invariant):
             if let violation = evaluator.violation(of: invariant) { found.set(violation, history) }
         case .end:
@@ -54,17 +54,17 @@ public struct FailureContext: Hashable, Sendable {
                 time = evaluator.failureTime(of: traffic)
             case .sometimesFault(let pattern):
                 rows = pattern.request?.row.map { [$0] } ?? []
-                time = evaluator.healTime
+                time = evaluator.restoreTime
             case .threshold: break
             case .sometimes(let device, let condition):
                 set(device, condition)
                 time = condition.until.flatMap { evaluator.start(of: $0) }.map { evaluator.time(of: $0) } ?? time
             case .eventually(let device, let condition, .by(let end)):
                 set(device, condition)
-                time = min(end, evaluator.healTime)
+                time = min(end, evaluator.restoreTime)
             case .eventually(let device, let condition, .after(let mark, let within)):
                 set(device, condition)
-                if let start = evaluator.history.time(of: mark) { time = min(start + within, evaluator.healTime) }
+                if let start = evaluator.history.time(of: mark) { time = min(start + within, evaluator.restoreTime) }
             case .finally(let device, let condition): set(device, condition)
             case .serverRow(let row, _, _, _): rows = [row]
             case .serverCount: break
@@ -108,14 +108,14 @@ public struct FailureContext: Hashable, Sendable {
 
 extension ExpectationEvaluator {
     /// The time at which windows with an end are over.
-    var healTime: Nanoseconds {
-        healIndex < history.entries.count ? history.entries[healIndex].time : history.entries.last?.time ?? .zero
+    var restoreTime: Nanoseconds {
+        restoreIndex < history.entries.count ? history.entries[restoreIndex].time : history.entries.last?.time ?? .zero
     }
 
     /// Returns the time of the first request that a condition does not allow, or the end of its window.
     mutating func failureTime(of traffic: Expectation.Traffic) -> Nanoseconds {
-        guard let (from, to) = window(of: traffic) else { return healTime }
-        let end = min(to.map { time(of: $0) } ?? healTime, healTime)
+        guard let (from, to) = window(of: traffic) else { return restoreTime }
+        let end = min(to.map { time(of: $0) } ?? restoreTime, restoreTime)
         let found = matching(traffic, from: from, to: to)
         if case .range(let range)? = traffic.count, found.count > range.upperBound {
             return found[max(0, range.upperBound)].sentAt

@@ -7,19 +7,19 @@ extension Scenario {
         /// A point of an exchange.
         public enum Point: String, CaseIterable, Hashable, Sendable {
             /// The client has stored the change and sends the request; nothing has left the device.
-            case queued
+            case beforeRequest = "before-request"
             /// A part of the request has been forwarded.
-            case partlySent = "partly-sent"
-            /// The server has the request except its last byte; with a trickle or a reply, all of it.
-            case received
+            case midRequest = "mid-request"
+            /// The server has the request except its last byte; with a throttle or a response of the scenario, all of it.
+            case beforeRequestEnd = "before-request-end"
             /// The server has executed the request, and no byte of the response has been forwarded.
-            case committed
+            case beforeResponse = "before-response"
             /// The head of the response has been forwarded.
-            case answerStarted = "answer-started"
+            case afterResponseHead = "after-response-head"
             /// A part of the response's body has been forwarded.
-            case partlyAnswered = "partly-answered"
+            case midResponse = "mid-response"
             /// The response is complete, and the client has not stored its result.
-            case answered
+            case afterResponse = "after-response"
             /// The client has stored the result: the first commit of its store after the response. An exchange after
             /// which it stores nothing does not reach this point.
             case stored
@@ -30,23 +30,23 @@ extension Scenario {
         /// The effect on the exchange.
         public enum Action: Hashable, Sendable {
             /// The connection is reset.
-            case cut
+            case reset
             /// The connection is closed.
             case close
             /// The connection stays open, and nothing more is delivered.
-            case mute
+            case stall
             /// Nothing is delivered for a time.
-            case hold(Nanoseconds)
+            case delay(Nanoseconds)
             /// The client of a device is killed; `nil` means the client that sent the request.
             case kill(device: String?)
             /// The rest is delivered at a low rate.
-            case trickle(bytesPerSecond: Int)
+            case throttle(bytesPerSecond: Int)
             /// The client receives this response instead of the server's.
-            case reply(Reply)
+            case respond(Response)
         }
 
         /// A response given by the scenario.
-        public struct Reply: Hashable, Sendable {
+        public struct Response: Hashable, Sendable {
             /// The status.
             public let status: Int
             /// Header fields, in the order of the file.
@@ -68,7 +68,7 @@ extension Scenario {
         /// the fault may apply to.
         public let nth: Int
         /// The probability with which the fault applies to each matching request; `nil` if `nth` decides.
-        public let chance: Probability?
+        public let probability: Probability?
         /// The number of times that the fault applies. Below the lower bound the verdict is inconclusive; after the
         /// upper bound the fault applies no more.
         public let times: ClosedRange<Int>
@@ -92,12 +92,12 @@ extension Scenario {
 
         /// Creates a fault.
         public init(
-            request: RequestPattern, nth: Int = 1, chance: Probability? = nil, times: ClosedRange<Int> = 1...1,
-            device: String?, point: Point = .committed, action: Action, location: SourceLocation
+            request: RequestPattern, nth: Int = 1, probability: Probability? = nil, times: ClosedRange<Int> = 1...1,
+            device: String?, point: Point = .beforeResponse, action: Action, location: SourceLocation
         ) {
             self.request = request
             self.nth = nth
-            self.chance = chance
+            self.probability = probability
             self.times = times
             self.device = device
             self.point = point
@@ -111,14 +111,14 @@ extension Scenario.Fault.Action: CustomStringConvertible {
     /// Returns whether the action has a meaning at a point; at ``Scenario/Fault/Point/any`` if it has one at some point.
     public func isPossible(at point: Scenario.Fault.Point) -> Bool {
         switch point {
-        case .any, .queued, .partlySent, .received, .committed: return true
-        case .answerStarted, .partlyAnswered: return name != "reply"
-        case .answered: return name != "reply" && name != "trickle"
+        case .any, .beforeRequest, .midRequest, .beforeRequestEnd, .beforeResponse: return true
+        case .afterResponseHead, .midResponse: return name != "respond"
+        case .afterResponse: return name != "respond" && name != "throttle"
         case .stored:
             // The exchange is over: its connection can be ended, or the client.
             switch self {
-            case .cut, .close, .kill: return true
-            case .mute, .hold, .trickle, .reply: return false
+            case .reset, .close, .kill: return true
+            case .stall, .delay, .throttle, .respond: return false
             }
         }
     }
@@ -131,23 +131,23 @@ extension Scenario.Fault.Action: CustomStringConvertible {
     /// The name of the action in scenario files.
     public var name: String {
         switch self {
-        case .cut: "cut"
+        case .reset: "reset"
         case .close: "close"
-        case .mute: "mute"
-        case .hold: "hold"
+        case .stall: "stall"
+        case .delay: "delay"
         case .kill: "kill"
-        case .trickle: "trickle"
-        case .reply: "reply"
+        case .throttle: "throttle"
+        case .respond: "respond"
         }
     }
 
     public var description: String {
         switch self {
-        case .cut, .close, .mute: name
-        case .hold(let time): "hold \(TimeFormat.short(time))"
+        case .reset, .close, .stall: name
+        case .delay(let time): "delay \(TimeFormat.short(time))"
         case .kill(let device): device.map { "kill \($0)" } ?? "kill"
-        case .trickle(let rate): "trickle \(rate) B/s"
-        case .reply(let reply): "reply \(reply.status)"
+        case .throttle(let rate): "throttle \(rate) B/s"
+        case .respond(let reply): "respond \(reply.status)"
         }
     }
 }

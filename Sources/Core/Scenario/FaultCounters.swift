@@ -51,7 +51,7 @@ public struct FaultCounters: Sendable {
             matches[index] += 1
             // Drawn for each match, so that other faults do not change what this one draws.
             let isDrawn =
-                fault.chance.map { streams[index].integer(below: 1_000_000) < Int64($0.partsPerMillion) }
+                fault.probability.map { streams[index].integer(below: 1_000_000) < Int64($0.partsPerMillion) }
                 ?? (matches[index] >= fault.nth)
             if isDrawn, applied[index] < fault.times.upperBound, found == nil {
                 found = index

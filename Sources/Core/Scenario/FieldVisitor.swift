@@ -88,7 +88,7 @@ extension History {
     /// The name of a value of an event.
     package enum Field: Sendable {
         case action, actor, body, bytes, comparesBytes, connection, connectivity, digest, direction, exchange, fault,
-            firstDelay, interface, isMetered, isUp, isVirtual, key, late, link, longestDelay, mark, method, note,
+            firstDelay, interface, isMetered, isUp, isSimulated, key, late, link, longestDelay, mark, method, note,
             offset,
             pause, phase, point, poll, reason, recoveryDelay, revision, status, step, usesMetered
 
@@ -99,7 +99,7 @@ extension History {
             case .firstDelay: "first"
             case .isMetered: "metered"
             case .isUp: "state"
-            case .isVirtual: "time"
+            case .isSimulated: "kind"
             case .late, .pause: "seconds"
             case .longestDelay: "longest"
             case .recoveryDelay, .usesMetered: nil
@@ -114,7 +114,7 @@ extension History {
             case .firstDelay: "first_delay_ms"
             case .isMetered: "metered"
             case .isUp: "up"
-            case .isVirtual: "virtual"
+            case .isSimulated: "simulated"
             case .late: "late_ms"
             case .longestDelay: "longest_delay_ms"
             case .pause: "pause_ms"
@@ -126,7 +126,7 @@ extension History {
         package var words: (yes: String, no: String) {
             switch self {
             case .interface, .isUp: ("up", "down")
-            case .isVirtual: ("virtual", "real")
+            case .isSimulated: ("simulated", "live")
             case .comparesBytes: ("compared", "unknown")
             default: ("yes", "no")
             }

@@ -135,7 +135,7 @@ extension History.Event: CustomStringConvertible {
         case .interface(let device, let isUp, let isMetered):
             "\(device) interface \(isUp ? "up" : "down")\(isMetered ? ", metered" : "")"
         case .world(let facts):
-            "\(facts.isVirtual ? "virtual" : "real") time\(facts.comparesBytes ? ", bytes are compared" : "")"
+            "\(facts.isSimulated ? "simulated" : "live")\(facts.comparesBytes ? ", bytes are compared" : "")"
         case .bytesChanged(let device, let direction, let offset):
             "\(device) \(direction == .up ? "upload" : "download") changed after \(offset) B"
         }

@@ -138,7 +138,7 @@ extension History.Event {
             visitor.flag(.isMetered, isMetered)
         case .world(let facts):
             visitor.begin(.world)
-            visitor.flag(.isVirtual, facts.isVirtual)
+            visitor.flag(.isSimulated, facts.isSimulated)
             visitor.flag(.comparesBytes, facts.comparesBytes)
         case .bytesChanged(let device, let direction, let offset):
             visitor.begin(.changed)

@@ -34,10 +34,10 @@ extension ScenarioDirector.Phase: NumberedCase {
         switch self {
         case .setup: 1
         case .script: 2
-        case .heal: 3
+        case .restore: 3
         case .quiesce: 4
         case .verify: 5
-        case .prove: 6
+        case .check: 6
         case .ended: 7
         }
     }
@@ -46,13 +46,13 @@ extension ScenarioDirector.Phase: NumberedCase {
 extension Scenario.Fault.Point: NumberedCase {
     package var number: UInt8 {
         switch self {
-        case .queued: 1
-        case .partlySent: 2
-        case .received: 3
-        case .committed: 4
-        case .answerStarted: 5
-        case .partlyAnswered: 6
-        case .answered: 7
+        case .beforeRequest: 1
+        case .midRequest: 2
+        case .beforeRequestEnd: 3
+        case .beforeResponse: 4
+        case .afterResponseHead: 5
+        case .midResponse: 6
+        case .afterResponse: 7
         case .stored: 8
         case .any: 9
         }
@@ -62,8 +62,9 @@ extension Scenario.Fault.Point: NumberedCase {
 extension Scenario.NetworkEntry.Interface: NumberedCase {
     package var number: UInt8 {
         switch self {
-        case .cell: 1
-        case .wlan: 2
+        case .cellular: 1
+        case .wifi: 2
+        case .wired: 3
         }
     }
 }

@@ -260,10 +260,10 @@ public struct History: Sendable {
         }
     }
 
-    /// The index of the entry with which the heal phase began; the end of the entries if it was not recorded.
-    var healIndex: Int {
+    /// The index of the entry with which the restore phase began; the end of the entries if it was not recorded.
+    var restoreIndex: Int {
         entries.firstIndex {
-            if case .phase(.heal) = $0.event { return true }
+            if case .phase(.restore) = $0.event { return true }
             return false
         } ?? entries.count
     }

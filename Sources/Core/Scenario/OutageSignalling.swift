@@ -1,6 +1,6 @@
 internal import Determinism
 
-/// Whether the outages of a device's network are signalled: whether its interface is reported down in them.
+/// Whether the outages of a device's network, and the times in which it is offline, are signalled: whether its interface is reported down in them.
 ///
 /// With `signalled: sometimes`, each outage of an entry draws from the entry's own random stream
 /// `link/DEVICE/signalled/ENTRY`.

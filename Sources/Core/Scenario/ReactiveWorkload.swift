@@ -140,7 +140,7 @@ struct ReactiveWorkload {
         let actor = actors.contains(subject.device) ? subject.device : drawn
         let kind = Scenario.Workload.kind(entry.workload.mix, &random)
         let choice = random.next()
-        let pool = Array(shared.prefix(entry.workload.over ?? .max))
+        let pool = Array(shared.prefix(entry.workload.notes ?? .max))
         let row = subject.row ?? (pool.isEmpty ? nil : pool[Int(choice % UInt64(pool.count))])
         let text = "\(actor) reacts \(number)"
         switch (kind, row) {

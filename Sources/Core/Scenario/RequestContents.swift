@@ -103,13 +103,13 @@ extension RequestContents: CustomStringConvertible {
 /// What a world records, besides the events of every run.
 public struct WorldFacts: Hashable, Sendable {
     /// Whether time is virtual, so that nothing takes longer than it must.
-    public var isVirtual: Bool
+    public var isSimulated: Bool
     /// Whether the bytes of both ends of each link are compared.
     public var comparesBytes: Bool
 
     /// Creates the facts of a world.
-    public init(isVirtual: Bool, comparesBytes: Bool) {
-        self.isVirtual = isVirtual
+    public init(isSimulated: Bool, comparesBytes: Bool) {
+        self.isSimulated = isSimulated
         self.comparesBytes = comparesBytes
     }
 }

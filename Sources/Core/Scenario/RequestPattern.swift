@@ -28,7 +28,7 @@ public enum TimeReference: Hashable, Sendable, CustomStringConvertible {
     case time(Nanoseconds)
     /// The time at which the mark was set.
     case mark(String)
-    /// The end of the run, after the heal phase; the end of a window of requests only.
+    /// The end of the run, after the restore phase; the end of a window of requests only.
     case end
 
     public var description: String {

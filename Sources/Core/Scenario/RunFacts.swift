@@ -292,7 +292,7 @@ struct RunFacts {
     func hasRawRequests(of user: String) -> Bool { nameless.contains { users[$0] == user } }
 
     /// The longest time that a client needs without waiting for the network.
-    var promptMax: Nanoseconds { world?.isVirtual == true ? .milliseconds(50) : .seconds(1) }
+    var promptMax: Nanoseconds { world?.isSimulated == true ? .milliseconds(50) : .seconds(1) }
 
     // MARK: Exchanges
 
@@ -324,9 +324,9 @@ struct RunFacts {
     }
 
     /// Returns the response that a fault of the scenario gives to an exchange; `nil` if none does.
-    func reply(to exchange: History.Exchange) -> Scenario.Fault.Reply? {
+    func reply(to exchange: History.Exchange) -> Scenario.Fault.Response? {
         guard let fault = exchange.fault, scenario.faults.indices.contains(fault.index),
-            case .reply(let reply) = scenario.faults[fault.index].action
+            case .respond(let reply) = scenario.faults[fault.index].action
         else { return nil }
         return reply
     }
@@ -338,8 +338,8 @@ struct RunFacts {
         else { return nil }
         let closed = exchange.disconnectedAt ?? Nanoseconds(.max)
         switch scenario.faults[fault.index].action {
-        case .hold(let time): return min(since + time, closed)
-        case .mute: return closed
+        case .delay(let time): return min(since + time, closed)
+        case .stall: return closed
         default: return nil
         }
     }
@@ -357,7 +357,7 @@ struct RunFacts {
     }
 
     /// The time by which two reports of one connection may be out of order: none in virtual time.
-    private var slack: Nanoseconds { world?.isVirtual == true ? .zero : .milliseconds(100) }
+    private var slack: Nanoseconds { world?.isSimulated == true ? .zero : .milliseconds(100) }
 
     /// Whether the client has received the server's own response.
     func isAnswered(_ exchange: History.Exchange) -> Bool {

@@ -45,6 +45,9 @@ extension Conditions {
     /// Whether all packets of both directions are lost.
     public var isOutage: Bool { up.loss == .one && down.loss == .one }
 
+    /// Whether the device's system may report its interface as down: no packet passes, or the interface is down.
+    public var canBeSignalled: Bool { isOutage || connectionPolicy == .offline }
+
     /// Whether no exchange with the server can be completed: a direction is dead, connections are refused, the
     /// server's name does not resolve, or a captive portal responds.
     public var preventsExchanges: Bool { up.loss == .one || down.loss == .one || connectionPolicy != .open }

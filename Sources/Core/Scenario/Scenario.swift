@@ -23,9 +23,9 @@ public struct Scenario: Sendable {
     public var seedOrigin = SeedOrigin.file
     /// The time limit; a run that exceeds it is aborted.
     public var limit: Nanoseconds
-    /// The time at which the heal phase begins even if requests are in flight; `nil` if it begins when nothing more can
+    /// The time at which the restore phase begins even if requests are in flight; `nil` if it begins when nothing more can
     /// happen.
-    public var healAt: Nanoseconds?
+    public var restoreAt: Nanoseconds?
     /// The server.
     public var server = ServerKind.builtIn
     /// The API contract of the server.

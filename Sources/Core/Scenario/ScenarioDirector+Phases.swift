@@ -26,9 +26,9 @@ extension ScenarioDirector {
         record(.aborted(reason))
         for index in actors.indices { actors[index].attempts = AttemptLimit(scenario) }
         switch phase {
-        case .script: beginHeal()
-        case .heal, .quiesce: beginVerify()
-        case .setup, .verify, .prove, .ended: break
+        case .script: beginRestore()
+        case .restore, .quiesce: beginVerify()
+        case .setup, .verify, .check, .ended: break
         }
     }
 
@@ -41,10 +41,10 @@ extension ScenarioDirector {
             record(.aborted(.other(reason)))
             endScript()
             beginVerify()
-        case .heal, .quiesce:
+        case .restore, .quiesce:
             record(.aborted(.other(reason)))
             beginVerify()
-        case .verify, .prove, .ended: break
+        case .verify, .check, .ended: break
         }
     }
 
@@ -68,14 +68,14 @@ extension ScenarioDirector {
         takeMissed()
     }
 
-    /// Begins the heal phase.
-    mutating func beginHeal() {
+    /// Begins the restore phase.
+    mutating func beginRestore() {
         endScript()
-        phase = .heal
+        phase = .restore
         phaseDeadline = now + Self.quiesceMax
         faults.disarm()
         storedFaults.disarm()
-        record(.phase(.heal))
+        record(.phase(.restore))
         record(.notice(actor: History.Notice.runner, .restoresLinks))
         order(.disarmFaults)
         for index in actors.indices {
@@ -85,7 +85,7 @@ extension ScenarioDirector {
             guard actors[index].device?.isRestored == true else { continue }
             let name = actors[index].name
             order(.setConditions(device: name, .clear, link: "clear"))
-            setInterface(of: index, Interface(isUp: true, kind: .wlan))
+            setInterface(of: index, Interface(isUp: true, kind: .wifi))
             record(.network(device: name, link: "clear", isOnline: true))
             if !actors[index].isRunning {
                 actors[index].isRunning = true
@@ -96,7 +96,7 @@ extension ScenarioDirector {
     }
 
     mutating func beginRound() {
-        if phase == .heal {
+        if phase == .restore {
             phase = .quiesce
             record(.phase(.quiesce))
         }
@@ -121,7 +121,7 @@ extension ScenarioDirector {
     mutating func beginProve() {
         phase = .ended
         phaseDeadline = nil
-        record(.phase(.prove))
+        record(.phase(.check))
         record(.phase(.ended))
         order(.end(setupFailure: nil))
     }
@@ -130,7 +130,7 @@ extension ScenarioDirector {
         // The run is not aborted if all that is left are steps that wait for a state of a device.
         let waitsForStatesOnly = !hasTimedSteps && !plan.isFinished && hasNoWork && !isOpen
         if !waitsForStatesOnly { record(.aborted(.limitExceeded(scenario.limit))) }
-        beginHeal()
+        beginRestore()
     }
 
     /// Whether nothing is outstanding: besides ``hasNoWork``, no attempt to connect.
@@ -196,10 +196,10 @@ extension ScenarioDirector {
             let isPlayed = plan.isFinished && !reactions.hasPlanned && !isOpen && !isUndecided || hasOnlyPolls
             let isComplete = isQuiet && !hasProgramAtWork && isPlayed
             quietSince = isComplete ? quietSince ?? now : nil
-            if let quietSince, now - quietSince >= Self.quietMin { return beginHeal() }
+            if let quietSince, now - quietSince >= Self.quietMin { return beginRestore() }
             // Nothing can change what is left: no step or change of a link has a known time, and the world is idle.
-            if isIdle && !hasTimedSteps && hasAllChanges && nextChange == nil { beginHeal() }
-        case .heal:
+            if isIdle && !hasTimedSteps && hasAllChanges && nextChange == nil { beginRestore() }
+        case .restore:
             if actors.allSatisfy({ $0.act == nil }) { beginRound() }
         case .quiesce:
             // The start of a client that does not run has failed.
@@ -211,7 +211,7 @@ extension ScenarioDirector {
                 }
                 beginVerify()
             }
-        case .setup, .verify, .prove, .ended: break
+        case .setup, .verify, .check, .ended: break
         }
     }
 
@@ -238,13 +238,13 @@ extension ScenarioDirector {
             let waiting = actors.filter { !$0.isPrepared }.map(\.name).joined(separator: ", ")
             setupFailed(
                 "\(waiting) did not complete the first sync within \(TimeFormat.short(Self.setupMax))", at: now)
-        case .heal, .quiesce:
+        case .restore, .quiesce:
             for actor in actors where actor.device?.isRestored == true && !(actor.isSettled && actor.act == nil) {
                 record(.aborted(.notConverged(actor.name, within: Self.quiesceMax)))
             }
             beginVerify()
         case .verify: beginProve()
-        case .script, .prove, .ended: break
+        case .script, .check, .ended: break
         }
     }
 }

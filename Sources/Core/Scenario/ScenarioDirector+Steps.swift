@@ -8,22 +8,22 @@ extension ScenarioDirector {
     mutating func applyConditions(of index: Int, at time: Nanoseconds) {
         guard let device = actors[index].device, let run = actors[index].timeline else { return }
         let isSignalled = actors[index].signalling.update(
-            device, isOutage: run.conditions.isOutage, at: time, seed: seed)
-        let isUp = !(run.conditions.isOutage && isSignalled)
+            device, isOutage: run.conditions.canBeSignalled, at: time, seed: seed)
+        let isUp = !(run.conditions.canBeSignalled && isSignalled)
         let kind = device.network.last { $0.start <= time && $0.interface != nil }?.interface
         order(.setConditions(device: device.name, run.conditions, link: run.name))
-        setInterface(of: index, Interface(isUp: isUp, kind: kind ?? .wlan))
+        setInterface(of: index, Interface(isUp: isUp, kind: kind ?? .wifi))
         record(.network(device: device.name, link: run.name, isOnline: isUp))
     }
 
     /// Tells a device's client of its interface, if it has changed.
     mutating func setInterface(of index: Int, _ interface: Interface) {
         guard let device = actors[index].device, actors[index].interface != interface else { return }
-        let kindHasChanged = (actors[index].interface?.kind ?? .wlan) != interface.kind
+        let kindHasChanged = (actors[index].interface?.kind ?? .wifi) != interface.kind
         actors[index].interface = interface
         if kindHasChanged { record(.notice(actor: device.name, .usesInterface(interface.kind))) }
         order(.setInterface(device: device.name, isUp: interface.isUp, interface.kind))
-        record(.interface(device: device.name, isUp: interface.isUp, isMetered: interface.kind == .cell))
+        record(.interface(device: device.name, isUp: interface.isUp, isMetered: interface.kind == .cellular))
     }
 
     // MARK: Steps

@@ -26,7 +26,7 @@ extension ScenarioDirector {
         now = time
         let scenarioTime = time - start
         if scenarioTime >= scenario.limit { return limitReached() }
-        if let healAt = scenario.healAt, scenarioTime >= healAt { return beginHeal() }
+        if let restoreAt = scenario.restoreAt, scenarioTime >= restoreAt { return beginRestore() }
         for index in actors.indices {
             let planned = actors[index].timeline?.nextDeadline
             if actors[index].timeline?.advance(to: time) ?? false {

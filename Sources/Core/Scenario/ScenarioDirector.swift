@@ -18,13 +18,13 @@ public struct ScenarioDirector: Sendable {
         /// Steps, changes of links and faults of the scenario.
         case script
         /// Faults are disarmed, links restored, and killed clients started.
-        case heal
+        case restore
         /// Every device syncs until it has nothing left to send or fetch, twice.
         case quiesce
         /// The server's notes are read.
         case verify
         /// The history is complete; the verdict can be given.
-        case prove
+        case check
         /// No order follows.
         case ended
     }
@@ -76,14 +76,14 @@ public struct ScenarioDirector: Sendable {
 
     /// The longest setup.
     public static let setupMax = Nanoseconds.seconds(30)
-    /// The longest time from the beginning of the heal phase to the end of the quiesce phase.
+    /// The longest time from the beginning of the restore phase to the end of the quiesce phase.
     public static let quiesceMax = Nanoseconds.seconds(120)
     /// The longest time for reading the server's notes.
     public static let verifyMax = Nanoseconds.seconds(30)
     /// The number of syncs of each device in the quiesce phase: in the second sync, each device fetches what the others
     /// have sent in the first.
     public static let quiesceRounds = 2
-    /// The time for which nothing must be outstanding before the heal phase begins: longer than a client takes from one
+    /// The time for which nothing must be outstanding before the restore phase begins: longer than a client takes from one
     /// request to the next.
     public static let quietMin = Nanoseconds.milliseconds(100)
     /// The longest time for which an expectation without an end prolongs the script: longer than a client waits between two
@@ -196,7 +196,7 @@ public struct ScenarioDirector: Sendable {
     /// The time since which no step or entry of a network has had a known time in the script phase.
     var playedSince: Instant?
     var round = 0
-    /// The end of the setup, of heal and quiesce, or of the verify phase.
+    /// The end of the setup, of restore and quiesce, or of the verify phase.
     var phaseDeadline: Instant?
     let lastChange: Nanoseconds
 
@@ -277,7 +277,7 @@ public struct ScenarioDirector: Sendable {
             let signIn = phase == .quiesce ? actors.compactMap(\.signInAt).min() : nil
             return phaseDeadline.map { min($0, signIn ?? $0) }
         }
-        var next = start + min(scenario.limit, scenario.healAt ?? scenario.limit)
+        var next = start + min(scenario.limit, scenario.restoreAt ?? scenario.limit)
         if let step = plan.nextDeadline { next = min(next, start + step) }
         if let reaction = reactions.nextDeadline { next = min(next, start + reaction) }
         // In place: an actor is expensive to copy.
@@ -440,7 +440,7 @@ public struct ScenarioDirector: Sendable {
 
     /// Counts an attempt of a device; a run whose attempts exceed the limit is aborted.
     private mutating func attempted(by actor: String) {
-        guard phase == .script || phase == .heal || phase == .quiesce, let index = deviceIndex(actor),
+        guard phase == .script || phase == .restore || phase == .quiesce, let index = deviceIndex(actor),
             let excess = actors[index].attempts.attempted(at: now)
         else { return }
         abortPhase(.tooManyAttempts(actor, count: excess.count, within: excess.span))

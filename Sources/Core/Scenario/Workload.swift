@@ -37,17 +37,17 @@ extension Scenario {
         /// The devices and writers, of which one performs each action.
         public let actors: [String]
         /// The number of notes that are edited, from the first; `nil` for all that the server has at the start.
-        public let over: Int?
+        public let notes: Int?
         /// The kinds of actions.
         public let mix: [Share]
         /// The entry's location in the file.
         public let location: SourceLocation
 
         /// Creates an entry.
-        public init(trigger: Trigger, actors: [String], over: Int?, mix: [Share], location: SourceLocation) {
+        public init(trigger: Trigger, actors: [String], notes: Int?, mix: [Share], location: SourceLocation) {
             self.trigger = trigger
             self.actors = actors
-            self.over = over
+            self.notes = notes
             self.mix = mix
             self.location = location
         }
@@ -62,7 +62,7 @@ extension Scenario {
         /// A digest of the entry's values. It names the random streams of the entry, so that other entries do not shift
         /// its draws.
         var digest: UInt64 {
-            var parts = actors + mix.map { "\($0.kind.rawValue)=\($0.weight)" } + ["\(over ?? -1)"]
+            var parts = actors + mix.map { "\($0.kind.rawValue)=\($0.weight)" } + ["\(notes ?? -1)"]
             switch trigger {
             case .periodic(let from, let to, let every, let jitter):
                 parts += ["\(from.count)", "\(to.count)", "\(every.count)", "\(jitter.partsPerMillion)"]
@@ -95,7 +95,7 @@ extension Scenario {
     /// Each period has a random stream of its own, from which time, actor, kind and note are drawn, so that a skipped
     /// action does not shift later ones. An entry edits notes that the server has at the start and notes that the same
     /// actor has created by the same entry, and deletes only the latter. Without such a note, the action is a creation.
-    /// Actions at or after the limit or the heal phase, and those of a device that timed steps have killed, are skipped.
+    /// Actions at or after the limit or the restore phase, and those of a device that timed steps have killed, are skipped.
     public func materialized(seed: UInt64) -> Scenario {
         var result = self
         result.workload = []
@@ -116,8 +116,8 @@ extension Scenario {
     private func steps(of entry: Workload, digest: UInt64, ordinal: Int, seed: UInt64) -> [Step] {
         guard case .periodic(let from, _, let every, let jitter) = entry.trigger else { return [] }
         let name = entry.rowName(ordinal: ordinal)
-        let end = min(limit, healAt ?? limit)
-        let shared = Array((notes.map(\.row) + (fill?.rows ?? [])).prefix(entry.over ?? .max))
+        let end = min(limit, restoreAt ?? limit)
+        let shared = Array((notes.map(\.row) + (fill?.rows ?? [])).prefix(entry.notes ?? .max))
         var created: [String: [String]] = [:]
         var steps: [Step] = []
         for period in 0..<entry.periodCount {

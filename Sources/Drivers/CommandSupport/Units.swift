@@ -48,7 +48,7 @@ public enum Units {
     /// Returns conditions as `down 780 kbit/s 100 ms, up 330 kbit/s 100 ms`.
     public static func conditions(_ conditions: Conditions) -> String {
         switch conditions.connectionPolicy {
-        case .refuse: return "all connections refused"
+        case .offline: return "all connections refused"
         case .dns: return "DNS failure (connections refused)"
         case .open, .portal: break
         }

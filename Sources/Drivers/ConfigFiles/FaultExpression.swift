@@ -2,17 +2,17 @@ internal import Determinism
 public import Impairment
 internal import LinkModel
 
-/// A fault rule on one line: `POST /api/notes/ nth 3 committed mute`.
+/// A fault rule on one line: `POST /api/notes/ nth 3 before-response stall`.
 ///
 /// ```
-/// METHOD|any [PATH] [nth N | chance P%] [times N|unlimited] POINT [bytes N] ACTION [client|server|both]
+/// METHOD|any [PATH] [nth N | probability P%] [times N|unlimited] POINT [bytes N] ACTION [client|server|both]
 /// ```
 ///
-/// A path may contain `*`. POINT is a ``Impairment/FaultPoint`` or `any`. ACTION is `cut`, `close`, `mute`, `hold TIME`,
-/// `trickle BYTES_PER_SECOND`, `portal` or `reply STATUS [NAME: VALUE ...] [body TEXT]`. A value of a header field ends
+/// A path may contain `*`. POINT is a ``Impairment/FaultPoint`` or `any`. ACTION is `reset`, `close`, `stall`,
+/// `delay TIME`, `throttle BYTES_PER_SECOND`, `portal` or `respond STATUS [NAME: VALUE ...] [body TEXT]`. A value of a header field ends
 /// before the next word with a final colon or the word `body`, unless it stands in double quotes, in which `\"` is a
 /// quote and `\\` a backslash. `body` takes the rest of the line as it is. Without `times` a rule applies once, with
-/// `chance` without limit.
+/// `probability` without limit.
 ///
 /// ``Impairment/FaultRule/description`` returns the same syntax.
 public enum FaultExpression {
@@ -37,11 +37,11 @@ public enum FaultExpression {
 
     /// The greatest value of `nth` and `times`.
     private static let countMax = 1_000_000_000
-    /// The greatest length of an expression: a reply's body and as much again for the rest.
-    public static let bytesMax = 2 * FaultReply.bodyBytesMax
+    /// The greatest length of an expression: a response's body and as much again for the rest.
+    public static let bytesMax = 2 * FaultResponse.bodyBytesMax
 
-    static let clauses = ["nth", "chance", "times"]
-    static let actions = ["cut", "close", "mute", "hold", "trickle", "reply", "portal"]
+    static let clauses = ["nth", "probability", "times"]
+    static let actions = ["reset", "close", "stall", "delay", "throttle", "respond", "portal"]
     private static let methods = ["any", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
     private static var points: [String] { FaultPoint.allCases.map(\.rawValue) + ["any"] }
 
@@ -49,7 +49,7 @@ public enum FaultExpression {
     public static func parse(_ text: String) throws(ParseError) -> FaultRule {
         var reader = try Reader(text)
         let (method, path) = try readRequest(&reader)
-        var rule = FaultRule(method: method, path: path, action: .abort)
+        var rule = FaultRule(method: method, path: path, action: .reset)
         try readClauses(&reader, &rule)
         try readPoint(&reader, &rule)
         let word = try reader.next("an action: \(actions.joined(separator: ", "))")
@@ -79,7 +79,7 @@ public enum FaultExpression {
         return request
     }
 
-    /// Parses an action: `hold 5s`.
+    /// Parses an action: `delay 5s`.
     public static func action(_ text: String) throws(ParseError) -> FaultAction {
         var reader = try Reader(text)
         let action = try readAction(try reader.next("an action: \(actions.joined(separator: ", "))"), &reader)
@@ -88,11 +88,11 @@ public enum FaultExpression {
     }
 
     /// Parses a probability: `5%`.
-    public static func chance(_ text: String) throws(ParseError) -> Double {
+    public static func probability(_ text: String) throws(ParseError) -> Double {
         var reader = try Reader(text)
-        let chance = try readChance(&reader)
+        let probability = try readProbability(&reader)
         try reader.expectEnd()
-        return chance
+        return probability
     }
 
     /// Parses a point. Returns `nil` for `any`.
@@ -139,14 +139,16 @@ public enum FaultExpression {
         while let word = reader.peek(), clauses.contains(word.keyword) {
             reader.skip()
             if !seen.insert(word.keyword).inserted { throw reader.parseError(word, "'\(word.text)' is given twice") }
-            if seen.isSuperset(of: ["nth", "chance"]) {
-                throw reader.parseError(word, "a fault has either 'nth' or 'chance'")
+            if seen.isSuperset(of: ["nth", "probability"]) {
+                throw reader.parseError(word, "a fault has either 'nth' or 'probability'")
             }
             switch word.keyword {
             case "nth": rule.nth = try reader.integer(1...countMax, "the number of a request, such as 'nth 3'")
-            case "chance":
-                rule.chance = try readChance(&reader)
-                if rule.chance == 0 { throw reader.parseError(word, "a fault with a chance of 0 % never applies") }
+            case "probability":
+                rule.probability = try readProbability(&reader)
+                if rule.probability == 0 {
+                    throw reader.parseError(word, "a fault with a probability of 0 % never applies")
+                }
             default:
                 if reader.peek()?.keyword == "unlimited" {
                     reader.skip()
@@ -157,10 +159,10 @@ public enum FaultExpression {
                 }
             }
         }
-        if seen.contains("chance") && !seen.contains("times") { rule.times = 1...Int.max }
+        if seen.contains("probability") && !seen.contains("times") { rule.times = 1...Int.max }
     }
 
-    private static func readChance(_ reader: inout Reader) throws(ParseError) -> Double {
+    private static func readProbability(_ reader: inout Reader) throws(ParseError) -> Double {
         let word = try reader.next("a percentage, such as '5%'")
         var text = word.keyword
         if reader.peek()?.keyword == "%" {
@@ -181,8 +183,8 @@ public enum FaultExpression {
         guard let bytes = reader.peek(), bytes.keyword == "bytes" else { return }
         reader.skip()
         rule.bytes = Int64(try reader.integer(0...Int(Int32.max), "a number of bytes, such as 'bytes 1000'"))
-        if rule.point != .partlySent && rule.point != .partlyAnswered {
-            throw reader.parseError(bytes, "'bytes' follows 'partly-sent' or 'partly-answered' only")
+        if rule.point != .midRequest && rule.point != .midResponse {
+            throw reader.parseError(bytes, "'bytes' follows 'mid-request' or 'mid-response' only")
         }
     }
 
@@ -202,27 +204,27 @@ public enum FaultExpression {
 
     private static func readAction(_ word: Reader.Word, _ reader: inout Reader) throws(ParseError) -> FaultAction {
         switch word.keyword {
-        case "cut": return .abort
+        case "reset": return .reset
         case "close": return .close
-        case "mute": return .mute
-        case "portal": return .reply(.portal)
-        case "hold":
-            let time = try reader.next("a time after 'hold', such as 'hold 5s'")
+        case "stall": return .stall
+        case "portal": return .respond(.portal)
+        case "delay":
+            let time = try reader.next("a time after 'delay', such as 'delay 5s'")
             do {
-                return .hold(try Quantity.time(time.keyword))
+                return .delay(try Quantity.time(time.keyword))
             } catch {
                 throw reader.parseError(time, error.message)
             }
-        case "trickle":
-            return .trickle(
+        case "throttle":
+            return .throttle(
                 bytesPerSecond: Int64(
-                    try reader.integer(1...countMax, "a number of bytes per second, such as 'trickle 200'")))
-        case "reply":
-            var reply = FaultReply(
-                status: try reader.integer(200...599, "a status from 200 to 599, such as 'reply 503'"))
+                    try reader.integer(1...countMax, "a number of bytes per second, such as 'throttle 200'")))
+        case "respond":
+            var reply = FaultResponse(
+                status: try reader.integer(200...599, "a status from 200 to 599, such as 'respond 503'"))
             try readFields(&reader, &reply)
             if let problem = reply.problem { throw reader.parseError(word, problem) }
-            return .reply(reply)
+            return .respond(reply)
         default:
             if word.keyword == "kill" {
                 throw reader.parseError(
@@ -235,8 +237,8 @@ public enum FaultExpression {
         }
     }
 
-    /// Reads the header fields and the body of a reply.
-    private static func readFields(_ reader: inout Reader, _ reply: inout FaultReply) throws(ParseError) {
+    /// Reads the header fields and the body of a response.
+    private static func readFields(_ reader: inout Reader, _ reply: inout FaultResponse) throws(ParseError) {
         while let word = reader.peek() {
             if word.keyword == "body" {
                 reader.skip()
@@ -246,7 +248,7 @@ public enum FaultExpression {
             guard word.text.utf8.last == UInt8(ascii: ":"), word.text.utf8.count > 1 else {
                 throw reader.parseError(
                     word,
-                    "unexpected '\(short(word.text))' in the reply; expected a header field such as "
+                    "unexpected '\(short(word.text))' in the response; expected a header field such as "
                         + "'Retry-After: 120', or 'body' and the body")
             }
             reader.skip()

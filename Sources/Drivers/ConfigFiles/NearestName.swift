@@ -20,13 +20,14 @@ public enum NearestName {
     /// The maximum number of candidates that are compared.
     private static let candidatesMax = 1000
 
-    /// Returns `"; did you mean 'a' or 'b'?"`, or an empty text.
+    /// Returns `"; did you mean 'a' or 'b'?"`, the new name of a renamed word, or an empty text.
     ///
     /// - Parameter synonyms: Candidates by words that are often used for them.
     public static func hint(
         _ name: String, in candidates: some Collection<String>, synonyms: [String: String] = [:]
     ) -> String {
         if candidates.count > candidatesMax { return "" }
+        if let renamed = RenamedWords.hint(name, in: candidates) { return renamed }
         if let meant = synonyms[name.lowercased()], candidates.contains(meant) { return "; did you mean '\(meant)'?" }
         let nearest = of(name, in: candidates)
         return nearest.isEmpty ? "" : "; did you mean \(nearest.map { "'\($0)'" }.joined(separator: " or "))?"

@@ -16,7 +16,9 @@ public enum ProfileCatalogue {
         public var description: String {
             switch self {
             case .unknownProfile(let name, let nearest):
-                let hint = nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?"
+                let hint =
+                    RenamedWords.hint(name, in: ProfileCatalogue.builtIn.map(\.id))
+                    ?? (nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?")
                 return "no profile is called '\(name)'\(hint) "
                     + "('slowlane profiles list' shows all; name a file by its path, such as ./\(name).yaml)"
             case .unknownTimeline(let name, let nearest):

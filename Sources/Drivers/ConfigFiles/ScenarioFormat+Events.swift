@@ -23,7 +23,7 @@ extension ScenarioFormat {
                 + "which a captive portal or a fault responds before the server does not reach it."),
         Key(
             "between", .list(.timeOrMark, atLeast: 2, atMost: 2), default: "the script",
-            "The start and the end of a window. The end `finally` is that of the run: the requests of the heal phase "
+            "The start and the end of a window. The end `finally` is that of the run: the requests of the restore phase "
                 + "count too."),
         Key(
             "during", .either([.choice(["flap"]), .name(.link)]), default: "the whole run",
@@ -36,7 +36,7 @@ extension ScenarioFormat {
             "The number of attempts of the devices: attempts to connect, and requests on connections that were open "
                 + "already. Needs `request: any`."),
         Key(
-            "answers", .list(.response, atLeast: 0, atMost: 1000),
+            "responses", .list(.response, atLeast: 0, atMost: 1000),
             "The results in order: a status, `2xx`, `lost` (the server responded, the client received nothing), or "
                 + "`none` (the request did not reach the server)."),
         Key(
@@ -49,7 +49,7 @@ extension ScenarioFormat {
         Key(
             "duplicates", .integer(0...numberMax),
             "The greatest number of requests with which the server has executed a write once more. Without `between`, those "
-                + "of the heal phase count too."),
+                + "of the restore phase count too."),
         Key(
             "bytes-down", .either([.size, .object("bytes")]),
             "The number of bytes of the responses' bodies that the server has sent into the link, received or not."),
@@ -68,7 +68,7 @@ extension ScenarioFormat {
                 Key(
                     "nth", .integer(1...numberMax), default: "1",
                     "The first matching request to which the fault applies, counted over all devices that match."),
-                Key("chance", .percentage, "The probability with which the fault applies, in place of `nth`."),
+                Key("probability", .percentage, "The probability with which the fault applies, in place of `nth`."),
                 Key(
                     "times", .either([.integer(1...numberMax), .object("times")]), default: "1",
                     "How often the fault applies. A fault that applies fewer times than `min` makes the verdict "
@@ -76,14 +76,14 @@ extension ScenarioFormat {
                 Key("to", .name(.device), default: "any", "The device."),
                 Key(
                     "point", .choice(Scenario.Fault.Point.allCases.map(\.rawValue)), required: true,
-                    "The point of the exchange. `queued`: nothing is sent; `partly-sent`; `received`: the server lacks "
-                        + "the last byte of the request (with a reply or a trickle it executes it); `committed`: it "
-                        + "has executed it, and nothing of the response is delivered; "
-                        + "`answer-started`, `partly-answered`, `answered`: the client has the head, a part or all of "
-                        + "the response; `stored`: and has stored it; `any`: one of them at random."),
+                    "The point of the exchange. `before-request`: nothing is sent; `mid-request`; `before-request-end`: "
+                        + "the server lacks the last byte of the request (with `respond` or `throttle` it executes "
+                        + "it); `before-response`: it has executed it, and nothing of the response is delivered; "
+                        + "`after-response-head`, `mid-response`, `after-response`: the client has the head, a part or "
+                        + "all of the response; `stored`: and has stored it; `any`: one of them at random."),
                 Key(
-                    "then", .either([.choice(["cut", "close", "mute", "kill"]), .object("then")]), required: true,
-                    "The effect. `cut` resets the connection, `close` closes it, `mute` leaves it open and delivers "
+                    "then", .either([.choice(["reset", "close", "stall", "kill"]), .object("then")]), required: true,
+                    "The effect. `reset` resets the connection, `close` closes it, `stall` leaves it open and delivers "
                         + "nothing more, `kill` kills the client that sent the request."),
             ]),
         Object(
@@ -95,13 +95,13 @@ extension ScenarioFormat {
         Object(
             "then", "'then'",
             [
-                Key("hold", .time, "Delivers nothing for this time."),
+                Key("delay", .time, "Delivers nothing for this time."),
                 Key("kill", .name(.device), "Kills the client of a device."),
-                Key("trickle", .integer(1...numberMax), "Delivers the rest at this rate in bytes per second."),
-                Key("reply", .object("reply"), "Responds in place of the server."),
-            ], exactlyOne: ["hold", "kill", "trickle", "reply"]),
+                Key("throttle", .integer(1...numberMax), "Delivers the rest at this rate in bytes per second."),
+                Key("respond", .object("respond"), "Responds in place of the server."),
+            ], exactlyOne: ["delay", "kill", "throttle", "respond"]),
         Object(
-            "reply", "'reply'",
+            "respond", "'respond'",
             [
                 Key("status", .integer(100...599), required: true, "The status."),
                 Key("headers", .map(.field, .text), default: "none", "Header fields."),
@@ -208,7 +208,8 @@ extension ScenarioFormat {
                     "by", .list(.name(.actor), atLeast: 1, atMost: 200), required: true,
                     "The devices or writers, of which one performs each action."),
                 Key(
-                    "over", .integer(1...10_000), default: "all", "The number of notes that are edited, from the first."
+                    "notes", .integer(1...10_000), default: "all",
+                    "The number of notes that are edited, from the first."
                 ),
                 Key("mix", .object("mix"), required: true, "The kinds of actions with their weights."),
             ], exactlyOne: ["every", "when"]),
@@ -243,7 +244,7 @@ extension ScenarioFormat {
             ], atLeastOne: ["traffic", "always", "sometimes", "eventually", "finally", "thresholds"]),
         Object(
             "traffic", "'traffic'", matchKeys,
-            atLeastOne: ["count", "attempts", "answers", "same", "order", "duplicates", "bytes-down", "bytes-up"]),
+            atLeastOne: ["count", "attempts", "responses", "same", "order", "duplicates", "bytes-down", "bytes-up"]),
         Object(
             "count", "'count'",
             [

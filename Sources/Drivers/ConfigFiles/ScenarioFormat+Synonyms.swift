@@ -11,12 +11,12 @@ extension ScenarioFormat {
         "actions": "steps", "script": "steps", "plan": "steps", "injections": "faults", "chaos": "faults",
         "timeout": "limit", "duration": "limit", "title": "name", "description": "about", "summary": "about",
         "labels": "tags", "base": "extends", "include": "extends", "parameters": "matrix",
-        "reset": "cut", "rst": "cut", "abort": "cut", "fin": "close", "stall": "mute", "hang": "mute", "drop": "mute",
-        "delay": "hold", "wait": "delay", "respond": "reply", "response": "reply", "slow": "trickle",
-        "device": "to", "on": "to", "action": "then", "do": "then", "probability": "chance", "number": "nth",
-        "requests": "request", "method": "request", "responses": "answers", "statuses": "answers", "status": "answers",
+        "rst": "reset", "abort": "reset", "fin": "close", "hang": "stall", "drop": "stall",
+        "wait": "delay", "response": "respond", "slow": "throttle", "limit-rate": "throttle",
+        "device": "to", "on": "to", "action": "then", "do": "then", "rate": "probability", "number": "nth",
+        "requests": "request", "method": "request", "statuses": "responses", "status": "responses",
         "note": "row", "id": "row", "visible": "present", "exists": "present", "queue": "outbox", "body": "text",
         "content": "text", "label": "mark", "time": "at", "until": "within", "before": "by", "if": "when",
-        "signaled": "signalled", "profile": "link", "notify": "signalled", "queued": "pending",
+        "signaled": "signalled", "profile": "link", "notify": "signalled", "waiting": "pending",
     ]
 }

@@ -9,13 +9,13 @@ extension ScenarioFormat {
             "Words by which scenarios are selected."),
         Key(
             "seed", .either([.integer(0...seedMax), .choice(["commit"])]), default: "1",
-            "The random seed. Scenario and seed determine a run in virtual time. `commit` derives the seed from the "
+            "The random seed. Scenario and seed determine a simulated run. `commit` derives the seed from the "
                 + "commit that is tested."),
         Key(
             "limit", .time, default: "10m",
             "The duration of the script. A run that exceeds the limit is aborted and fails."),
         Key(
-            "heal", .time, default: "when nothing more can happen",
+            "restore", .time, default: "when nothing more can happen",
             "The time at which the links are restored, even if requests are in flight. Earlier than `limit`."),
         Key("server", .object("server"), "The server: its contract and its notes at the start."),
         Key(
@@ -180,7 +180,7 @@ extension ScenarioFormat {
                     "The time after which a client that was killed starts again by itself. Its actions wait for that."),
                 Key(
                     "restored", .boolean, default: "true",
-                    "Whether the heal phase restores the link and starts the client. The others must converge without a "
+                    "Whether the restore phase restores the link and starts the client. The others must converge without a "
                         + "device that is not restored."),
             ]),
         Object(
@@ -204,10 +204,10 @@ extension ScenarioFormat {
                 Key("jitter", .percentage, default: "0 %", "With `flap`: the random part of each duration."),
                 Key(
                     "signalled", .choice(["true", "false", "sometimes"]), default: "true",
-                    "Whether the operating system reports the interface as down during an outage."),
+                    "Whether the operating system reports the interface as down in an outage and while offline."),
                 Key(
-                    "interface", .choice(["cell", "wlan"]), default: "unchanged",
-                    "The kind of interface that the client sees: `cell` is metered, `wlan` is not."),
+                    "interface", .choice(["cellular", "wifi", "wired"]), default: "unchanged",
+                    "The kind of interface that the client sees: `cellular` is metered, `wifi` and `wired` are not."),
                 Key("down", .anything, "Conditions in place of a profile: those of the downlink."),
                 Key("up", .anything, "Conditions in place of a profile: those of the uplink."),
                 Key(

@@ -18,10 +18,10 @@ extension ScenarioReader {
                 reader.report(
                     "the step is due at \(TimeFormat.short(earliest)) or later, but the limit is "
                         + TimeFormat.short(scenario.limit), at: step.location)
-            } else if let healAt = scenario.healAt, earliest >= healAt {
+            } else if let restoreAt = scenario.restoreAt, earliest >= restoreAt {
                 reader.report(
-                    "the step is due at \(TimeFormat.short(earliest)) or later, but 'heal' is at "
-                        + TimeFormat.short(healAt), at: step.location)
+                    "the step is due at \(TimeFormat.short(earliest)) or later, but 'restore' is at "
+                        + TimeFormat.short(restoreAt), at: step.location)
             }
         }
         checkRecords(scenario)

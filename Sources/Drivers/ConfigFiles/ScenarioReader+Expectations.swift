@@ -56,7 +56,7 @@ extension ScenarioReader {
         if let node = fields["attempts"], let request, request.method != nil || request.row != nil {
             reader.report("'attempts' needs 'request: any': an attempt to connect has no request", at: node)
         }
-        let responses = fields["answers"].map { _ in fields.list("answers").compactMap(response) }
+        let responses = fields["responses"].map { _ in fields.list("responses").compactMap(response) }
         let same = fields.list("same").compactMap { node in
             oneOf(node, Expectation.Traffic.Sameness.allCases.map(\.rawValue))
                 .flatMap(Expectation.Traffic.Sameness.init(rawValue:))

@@ -11,10 +11,10 @@ extension ScenarioReader {
         let point = fields.choice("point").flatMap(Scenario.Fault.Point.init(rawValue:))
         let action = fields["then"].flatMap(faultAction)
         let nth = fields.integer("nth")
-        let chance = fields.percentage("chance")
-        if let node = fields["chance"] {
-            if nth != nil { reader.report("a fault has either 'nth' or 'chance'", at: node) }
-            if chance == .zero { reader.report("a fault with a chance of 0 % never applies", at: node) }
+        let probability = fields.percentage("probability")
+        if let node = fields["probability"] {
+            if nth != nil { reader.report("a fault has either 'nth' or 'probability'", at: node) }
+            if probability == .zero { reader.report("a fault with a probability of 0 % never applies", at: node) }
         }
         let times = fields["times"].map(times) ?? 1...1
         let device = fields["to"].flatMap(knownDevice)
@@ -22,13 +22,15 @@ extension ScenarioReader {
         if !action.isPossible(at: point) {
             let reason =
                 point == .stored
-                ? "after 'stored' the exchange is over; only 'cut', 'close' and 'kill' have an effect"
+                ? "after 'stored' the exchange is over; only 'reset', 'close' and 'kill' have an effect"
                 : "'\(action.name)' has no effect at '\(point.rawValue)': "
-                    + (action.name == "reply" ? "the client has the head of the server's response" : "no byte is left")
+                    + (action.name == "respond"
+                        ? "the client has the head of the server's response" : "no byte is left")
             reader.report(reason, at: fields["point"])
         }
         return Scenario.Fault(
-            request: request, nth: nth ?? 1, chance: chance, times: times, device: device, point: point, action: action,
+            request: request, nth: nth ?? 1, probability: probability, times: times, device: device, point: point,
+            action: action,
             location: location(node))
     }
 
@@ -51,7 +53,7 @@ extension ScenarioReader {
     }
 
     private func faultAction(_ node: Node) -> Scenario.Fault.Action? {
-        let words = ["cut", "close", "mute", "kill"]
+        let words = ["reset", "close", "stall", "kill"]
         let object = ScenarioFormat.object("then")
         guard node.mapping != nil else {
             let expected =
@@ -59,9 +61,9 @@ extension ScenarioReader {
                 + ScenarioFormat.alternatives(object.exactlyOne)
             guard let word = reader.text(node, expected: expected) else { return nil }
             switch word {
-            case "cut": return .cut
+            case "reset": return .reset
             case "close": return .close
-            case "mute": return .mute
+            case "stall": return .stall
             case "kill": return .kill(device: nil)
             default:
                 reader.report(
@@ -77,15 +79,15 @@ extension ScenarioReader {
                 expected: "'then' needs one of \(object.exactlyOne.joined(separator: ", "))")
         else { return nil }
         switch name {
-        case "hold": return fields.time("hold").map { .hold($0) }
+        case "delay": return fields.time("delay").map { .delay($0) }
         case "kill": return fields["kill"].flatMap(knownDevice).map { .kill(device: $0) }
-        case "trickle": return fields.integer("trickle").map { .trickle(bytesPerSecond: $0) }
+        case "throttle": return fields.integer("throttle").map { .throttle(bytesPerSecond: $0) }
         default:
-            guard let node = fields["reply"], let reply = self.fields(node, "reply"),
+            guard let node = fields["respond"], let reply = self.fields(node, "respond"),
                 let status = reply.integer("status")
             else { return nil }
-            return .reply(
-                Scenario.Fault.Reply(
+            return .respond(
+                Scenario.Fault.Response(
                     status: status, headers: arguments(reply["headers"], isHeader: true),
                     body: reply.text("body") ?? ""))
         }

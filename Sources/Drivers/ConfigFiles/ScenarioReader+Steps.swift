@@ -87,7 +87,7 @@ extension ScenarioReader {
     func workload(_ node: Node) -> Scenario.Workload? {
         guard let fields = fields(node, "workload") else { return nil }
         let actors = fields.list("by").compactMap(knownActor)
-        let over = fields.integer("over")
+        let notes = fields.integer("notes")
         let shares = fields["mix"].map { mix($0, isReaction: fields["when"] != nil, actors) } ?? []
         guard
             let kind = only(fields, of: ["every", "when"], expected: "an entry of 'workload' needs 'every' or 'when'")
@@ -105,7 +105,7 @@ extension ScenarioReader {
             trigger = window
         }
         guard !actors.isEmpty, !shares.isEmpty else { return nil }
-        return Scenario.Workload(trigger: trigger, actors: actors, over: over, mix: shares, location: location(node))
+        return Scenario.Workload(trigger: trigger, actors: actors, notes: notes, mix: shares, location: location(node))
     }
 
     private func window(_ fields: ScenarioFields) -> Scenario.Workload.Trigger? {

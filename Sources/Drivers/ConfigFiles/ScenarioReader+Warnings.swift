@@ -10,7 +10,7 @@ extension ScenarioReader {
     }
 
     private func end(of scenario: Scenario) -> Nanoseconds {
-        min(scenario.limit, scenario.healAt ?? scenario.limit)
+        min(scenario.limit, scenario.restoreAt ?? scenario.limit)
     }
 
     // MARK: Marks

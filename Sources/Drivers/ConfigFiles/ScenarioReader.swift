@@ -46,9 +46,9 @@ final class ScenarioReader {
         for (name, node) in fields.values { scenario.locations[name] = reader.location(node) }
         readSeed(fields["seed"], &scenario)
         if let limit = fields.time("limit") { scenario.limit = limit }
-        if let node = fields["heal"] {
-            scenario.healAt = time(node)
-            if let healAt = scenario.healAt, healAt >= scenario.limit {
+        if let node = fields["restore"] {
+            scenario.restoreAt = time(node)
+            if let restoreAt = scenario.restoreAt, restoreAt >= scenario.limit {
                 reader.report("expected a time before the limit, \(TimeFormat.short(scenario.limit))", at: node)
             }
         }

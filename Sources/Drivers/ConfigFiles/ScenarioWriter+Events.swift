@@ -6,8 +6,8 @@ internal import Scenario
 extension ScenarioWriter {
     static func fault(_ fault: Scenario.Fault) -> YAMLTree {
         var entries = [entry("request", pattern(fault.request))]
-        if let chance = fault.chance {
-            entries.append(entry("chance", .word(QuantityText.percentage(chance))))
+        if let probability = fault.probability {
+            entries.append(entry("probability", .word(QuantityText.percentage(probability))))
         } else if fault.nth != 1 {
             entries.append(entry("nth", fault.nth))
         }
@@ -28,15 +28,15 @@ extension ScenarioWriter {
 
     private static func then(_ action: Scenario.Fault.Action) -> YAMLTree {
         switch action {
-        case .cut, .close, .mute, .kill(nil): return .word(action.name)
-        case .hold(let time): return braces([entry("hold", time)])
+        case .reset, .close, .stall, .kill(nil): return .word(action.name)
+        case .delay(let time): return braces([entry("delay", time)])
         case .kill(let device?): return braces([entry("kill", .word(device))])
-        case .trickle(let rate): return braces([entry("trickle", rate)])
-        case .reply(let reply):
+        case .throttle(let rate): return braces([entry("throttle", rate)])
+        case .respond(let reply):
             var entries = [entry("status", reply.status)]
             if !reply.headers.isEmpty { entries.append(entry("headers", arguments(reply.headers))) }
             if !reply.body.isEmpty { entries.append(entry("body", reply.body)) }
-            return braces([entry("reply", braces(entries))])
+            return braces([entry("respond", braces(entries))])
         }
     }
 
@@ -109,7 +109,7 @@ extension ScenarioWriter {
             if delay != .zero { entries.append(entry("delay", delay)) }
         }
         entries.append(entry("by", brackets(workload.actors.map { .word($0) })))
-        if let over = workload.over { entries.append(entry("over", over)) }
+        if let notes = workload.notes { entries.append(entry("notes", notes)) }
         entries.append(entry("mix", braces(workload.mix.map { entry($0.kind.rawValue, $0.weight) })))
         return braces(entries)
     }

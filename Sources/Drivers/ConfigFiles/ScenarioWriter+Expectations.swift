@@ -145,7 +145,7 @@ extension ScenarioWriter {
         }
         if let attempts = traffic.attempts { entries.append(entry("attempts", range(attempts))) }
         if let responses = traffic.responses {
-            entries.append(entry("answers", brackets(responses.map { .word($0.description) })))
+            entries.append(entry("responses", brackets(responses.map { .word($0.description) })))
         }
         if !traffic.same.isEmpty {
             entries.append(entry("same", brackets(traffic.same.map { .word($0.rawValue) })))

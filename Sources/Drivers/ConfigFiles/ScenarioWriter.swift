@@ -82,7 +82,7 @@ public enum ScenarioWriter {
             entries.append(entry("seed", .word("\(scenario.seed)")))
         }
         if scenario.limit != .seconds(600) { entries.append(entry("limit", scenario.limit)) }
-        if let healAt = scenario.healAt { entries.append(entry("heal", healAt)) }
+        if let restoreAt = scenario.restoreAt { entries.append(entry("restore", restoreAt)) }
         if let server = server(scenario) { entries.append(entry("server", server)) }
         let devices = scenario.devices.map { device in
             YAMLTree.Entry(key: .word(device.name), value: self.device(device))

@@ -14,7 +14,7 @@ extension SwarmLinks {
         }
         return SwarmLinks(
             working: links(["wifi", "wifi", "lte", "3g", "3g-lossy", "edge", "very-bad-network", "high-latency-dns"]),
-            broken: links(["100-loss", "refuse", "dns", "portal"]), oneWay: links(["updead", "downdead"]),
+            broken: links(["100-loss", "offline", "dns", "portal"]), oneWay: links(["uplink-loss", "downlink-loss"]),
             silent: links(["100-loss"])[0])
     }()
 }

@@ -73,7 +73,7 @@ struct ManagedProxy {
         }
     }
 
-    /// Whether the proxy is enabled and holds its port. After a `refuse` link another process may hold it.
+    /// Whether the proxy is enabled and holds its port. After a `offline` link another process may hold it.
     var isListening: Bool { isEnabled && running?.listenFailure == nil }
 
     /// The toxics in the order of responses: upstream ones first, each stream's in the order in which they were added.

@@ -12,9 +12,9 @@ struct StoredFault {
 
     /// The fields of a fault. A request has either `rule`, the rule on one line, or the fields of scenario files.
     static let fieldNames = ["name", "rule"] + ruleFields
-    private static let ruleFields = ["request", "nth", "chance", "times", "point", "bytes", "side", "then"]
+    private static let ruleFields = ["request", "nth", "probability", "times", "point", "bytes", "side", "then"]
 
-    /// The bytes of a reply's body in responses.
+    /// The bytes of a response's body in responses.
     private static let bodyBytesShownMax = 200
 
     /// The definition of a new fault in a request.
@@ -54,7 +54,7 @@ struct StoredFault {
     static func ofDefinition(_ value: JSONValue, names: [String]) throws(APIError) -> StoredFault {
         guard let text = value.text else {
             guard value.object != nil else {
-                throw .badBody("a fault is a rule on one line, such as \"GET * committed mute\"")
+                throw .badBody("a fault is a rule on one line, such as \"GET * before-response stall\"")
             }
             return try StoredFault(Definition(JSONFields(value, "a fault")), names: names)
         }
@@ -90,6 +90,11 @@ struct StoredFault {
     }
 
     private static func rule(_ fields: JSONFields) throws(APIError) -> FaultRule {
+        // Other unknown fields have no effect, but a fault without what its author has given would be another one.
+        for name in fields.names(except: fieldNames, limit: fieldNames.count) {
+            guard let new = RenamedWords.newWord(for: name, among: fieldNames) else { continue }
+            throw .badBody("'\(name)' is now called '\(new)'")
+        }
         guard let then = fields["then"] else {
             let unknown = fields.names(except: fieldNames).first
             let hint = unknown.map { NearestName.hint($0, in: fieldNames) } ?? ""
@@ -105,10 +110,10 @@ struct StoredFault {
             try FaultExpression.point(pointText)
         }
         if let nth = try fields.integer("nth") { rule.nth = Int(nth) }
-        if fields["chance"] != nil {
-            if fields["nth"] != nil { throw .badBody("a fault has either nth or chance") }
-            rule.chance = try chance(fields)
-            if rule.chance == 0 { throw .badBody("a fault with a chance of 0 never applies") }
+        if fields["probability"] != nil {
+            if fields["nth"] != nil { throw .badBody("a fault has either nth or probability") }
+            rule.probability = try probability(fields)
+            if rule.probability == 0 { throw .badBody("a fault with a probability of 0 never applies") }
             rule.times = 1...Int.max
         }
         if fields["times"]?.text?.hasSameBytes(as: "unlimited") == true {
@@ -129,10 +134,12 @@ struct StoredFault {
         return rule
     }
 
-    private static func chance(_ fields: JSONFields) throws(APIError) -> Double {
-        guard case .text? = fields["chance"] else { return try fields.number("chance") ?? 1 }
-        let text = try fields.text("chance") ?? ""
-        return try parsed("chance") { () throws(FaultExpression.ParseError) in try FaultExpression.chance(text) }
+    private static func probability(_ fields: JSONFields) throws(APIError) -> Double {
+        guard case .text? = fields["probability"] else { return try fields.number("probability") ?? 1 }
+        let text = try fields.text("probability") ?? ""
+        return try parsed("probability") { () throws(FaultExpression.ParseError) in
+            try FaultExpression.probability(text)
+        }
     }
 
     private static func action(_ value: JSONValue) throws(APIError) -> FaultAction {
@@ -143,44 +150,48 @@ struct StoredFault {
             return try parsed("then") { () throws(FaultExpression.ParseError) in try FaultExpression.action(text) }
         }
         let fields = try JSONFields(value, "then")
-        let names = ["hold", "trickle", "reply"]
+        let names = ["delay", "throttle", "respond"]
         guard names.count(where: { fields[$0] != nil }) == 1, fields.names(except: names).isEmpty else {
+            let hint =
+                fields.names(except: names, limit: names.count).lazy.compactMap { RenamedWords.hint($0, in: names) }
+                .first ?? ""
             throw .badBody(
-                "then must be a text, such as \"mute\", or an object with one of \(names.joined(separator: ", "))")
+                "then must be a text, such as \"stall\", or an object with one of \(names.joined(separator: ", "))\(hint)"
+            )
         }
-        if let time = try fields.text("hold") {
-            return try parsed("then.hold") { () throws(FaultExpression.ParseError) in
-                try FaultExpression.action("hold \(time)")
+        if let time = try fields.text("delay") {
+            return try parsed("then.delay") { () throws(FaultExpression.ParseError) in
+                try FaultExpression.action("delay \(time)")
             }
         }
-        if let rate = try fields.integer("trickle") { return .trickle(bytesPerSecond: rate) }
-        guard let reply = try fields.object("reply") else { throw .badBody("then.reply is not an object") }
-        return .reply(try self.reply(reply))
+        if let rate = try fields.integer("throttle") { return .throttle(bytesPerSecond: rate) }
+        guard let reply = try fields.object("respond") else { throw .badBody("then.respond is not an object") }
+        return .respond(try self.reply(reply))
     }
 
-    private static func reply(_ fields: JSONFields) throws(APIError) -> FaultReply {
+    private static func reply(_ fields: JSONFields) throws(APIError) -> FaultResponse {
         if let unknown = fields.names(except: ["status", "headers", "body"]).first {
-            throw .badBody("then.reply has no field '\(RequestWarnings.printable(unknown))'")
+            throw .badBody("then.respond has no field '\(RequestWarnings.printable(unknown))'")
         }
-        guard let status = try fields.integer("status") else { throw .missingField("then.reply.status") }
-        var reply = FaultReply(status: Int(status))
+        guard let status = try fields.integer("status") else { throw .missingField("then.respond.status") }
+        var reply = FaultResponse(status: Int(status))
         if let headers = fields["headers"] {
-            guard case .object(let members) = headers else { throw .badBody("then.reply.headers is not an object") }
+            guard case .object(let members) = headers else { throw .badBody("then.respond.headers is not an object") }
             for (name, value) in members.membersInSourceOrder {
                 switch value {
                 case .text(let text): reply.fields.append(.init(name, text))
                 case .integer(let number): reply.fields.append(.init(name, "\(number)"))
-                default: throw .badBody("then.reply.headers: '\(RequestWarnings.printable(name))' is not a string")
+                default: throw .badBody("then.respond.headers: '\(RequestWarnings.printable(name))' is not a string")
                 }
             }
         }
-        reply.body = Array((try fields.text("body", bytesMax: FaultReply.bodyBytesMax) ?? "").utf8)
+        reply.body = Array((try fields.text("body", bytesMax: FaultResponse.bodyBytesMax) ?? "").utf8)
         return reply
     }
 
     /// The bytes of the rule's reply.
     var replyBytes: Int {
-        if case .reply(let reply) = rule.action { reply.body.count } else { 0 }
+        if case .respond(let reply) = rule.action { reply.body.count } else { 0 }
     }
 
     /// Returns the fault with its counts since the proxy was enabled, or since the fault was added if that is later.

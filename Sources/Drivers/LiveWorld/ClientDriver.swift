@@ -33,7 +33,7 @@ extension ClientDriver {
         switch order.action {
         case .prepare: await prepare()
         case .setInterface(_, let isUp, let kind):
-            await setInterface(isUp: isUp, isMetered: kind == .cell)
+            await setInterface(isUp: isUp, isMetered: kind == .cellular)
             world.executed(order)
         case .startClient(let act, _):
             do {

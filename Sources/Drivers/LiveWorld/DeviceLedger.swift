@@ -134,7 +134,7 @@ struct DeviceLedger {
             connections[attempt]?.exchanges.append(number)
             return [request, contents]
         case .requestDelivered(let id): return exchanges[id].map { [.arrived($0.number)] } ?? []
-        case .committed(let id, let status, let bytes):
+        case .responseRead(let id, let status, let bytes):
             guard let number = exchanges[id]?.number else { return [] }
             return (result.map { [.writeResult(number, $0)] } ?? [])
                 + [recorder.responded(number, status: status, bytes: bytes)]

@@ -74,7 +74,7 @@ public enum LiveRun {
         do {
             for device in scenario.devices {
                 if device.runsProgram {
-                    devices.append(try await ForeignClient(device, in: world, folder, server: server))
+                    devices.append(try await ProgramClient(device, in: world, folder, server: server))
                 } else if let app = device.client.app {
                     devices.append(
                         try await AppDriver(app, device, in: world, mutants: mutants, folder, server: server))
@@ -113,6 +113,6 @@ public enum LiveRun {
             throw error
         }
         for device in devices { await device.stop() }
-        return devices.compactMap { ($0 as? ForeignClient)?.output }
+        return devices.compactMap { ($0 as? ProgramClient)?.output }
     }
 }

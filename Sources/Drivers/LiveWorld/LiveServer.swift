@@ -6,7 +6,7 @@ internal import Worlds
 /// The server of a run in real time: the built-in one, a program, or one that runs already.
 enum LiveServer: Sendable {
     case builtIn(NotesServer)
-    case program(ForeignServer)
+    case program(ProgramServer)
     case url(Address)
 
     /// Where a server is reached.
@@ -25,7 +25,7 @@ enum LiveServer: Sendable {
     ) async throws -> LiveServer {
         switch scenario.server {
         case .run(let program, let ready):
-            return .program(try await ForeignServer.start(program, ready: ready, world, folder))
+            return .program(try await ProgramServer.start(program, ready: ready, world, folder))
         case .url(let text):
             guard let url = ServerURL(text) else { throw SetupError("'\(text.prefix(80))' is not the URL of a server") }
             return .url(Address(endpoint: Endpoint(host: url.host, port: url.port), path: url.path))

@@ -145,7 +145,7 @@ final class World: Sendable {
         }
         state.director.recorded(event, at: now)
         if case .phase(.script) = event {
-            let facts = WorldFacts(isVirtual: false, comparesBytes: true)
+            let facts = WorldFacts(isSimulated: false, comparesBytes: true)
             for event in scenario.openingEvents(facts) { record(event, &state, now) }
         }
     }
@@ -316,7 +316,8 @@ final class World: Sendable {
             return .init(rule: index, action: found.action, point: found.point, isDrawn: found.isDrawn)
         }
         // Nothing may pass the connection before the client has stored the result.
-        return point == .stored ? .init(rule: Self.storing, action: .hold(Self.storingMax), point: .answered) : nil
+        return point == .stored
+            ? .init(rule: Self.storing, action: .delay(Self.storingMax), point: .afterResponse) : nil
     }
 
     private func readServer(_ recorder: HistoryRecorder) {

@@ -58,7 +58,7 @@ struct APIRequest {
     private static func resource(_ path: String) -> Resource {
         if let found = collectionResource(path) { return found }
         if path == "/openapi.json" { return .document }
-        if path == "/levers" || path.hasPrefix("/levers/") { return .testHooks }
+        if path == "/test-hooks" || path.hasPrefix("/test-hooks/") { return .testHooks }
         // Percent-encoding does not change which resource a path names (RFC 3986, 6.2.2.2).
         var words = path.split(separator: "/", omittingEmptySubsequences: false).map {
             $0.contains("%") ? $0.removingPercentEncoding ?? String($0) : String($0)

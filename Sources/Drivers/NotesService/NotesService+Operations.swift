@@ -25,8 +25,7 @@ extension NotesService {
             if let stored = try operation(transaction, user, key) {
                 let isSame = stored.digest == digest || stored.digest == Int64(bitPattern: request.digestOfBytes)
                 guard isSame || mutants.contains(.keyReusedGetsFirstResult) else {
-                    throw HTTPProblem(
-                        .unprocessableContent, "This Idempotency-Key was used for another request", key: "detail")
+                    throw HTTPProblem.keyReused
                 }
                 var response = Response(.init(code: stored.status), .text(stored.body))
                 response[.eTag] = stored.entityTag

@@ -92,10 +92,11 @@ extension OpenAPIDocument {
                 "type": "object", "required": ["name", "description", "renders", "parses"],
             ],
             "Failure": [
-                "description": "The reason in `error` or `detail`, or by field; with `current` the stored note.",
+                "description":
+                    "The reason in `error` or `detail`, or by field; with `current` the stored note, with `type` the type of the problem.",
                 "type": "object", "minProperties": 1,
                 "properties": [
-                    "error": ["type": "string"], "detail": ["type": "string"],
+                    "error": ["type": "string"], "detail": ["type": "string"], "type": ["type": "string"],
                     "current": ["anyOf": [ref("schemas", "Note"), ref("schemas", "IndexEntry")]],
                 ],
                 "additionalProperties": ["type": "array", "items": ["type": "string"], "minItems": 1],

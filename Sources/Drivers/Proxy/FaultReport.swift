@@ -41,7 +41,7 @@ struct FaultReporter {
             fired[number, default: 0] += 1
             return report(id, number, point, offset, rules())
         case .faultMissed(let id, let number, let point): return report(id, number, point, nil, rules())
-        case .requested, .requestRead, .requestDelivered, .responseStarted, .responseSampled, .committed, .notHTTP:
+        case .requested, .requestRead, .requestDelivered, .responseStarted, .responseSampled, .responseRead, .notHTTP:
             break
         }
         return nil

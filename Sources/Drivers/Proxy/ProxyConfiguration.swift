@@ -54,14 +54,14 @@ public struct ProxyConfiguration: Sendable {
         public var rule: Int
         /// The effect on the connection.
         public var action: FaultAction
-        /// The point of the exchange, which must be ahead when its request has been read. ``FaultPoint/queued`` is
+        /// The point of the exchange, which must be ahead when its request has been read. ``FaultPoint/beforeRequest`` is
         /// ahead only if requests await decisions (`ExchangeTracking.awaitsDecisions`).
         public var point: FaultPoint
-        /// Whether the point was drawn, so that ``FaultPoint/answerStarted`` may replace it.
+        /// Whether the point was drawn, so that ``FaultPoint/afterResponseHead`` may replace it.
         public var isDrawn: Bool
 
         /// Creates a fault.
-        public init(rule: Int, action: FaultAction, point: FaultPoint = .committed, isDrawn: Bool = false) {
+        public init(rule: Int, action: FaultAction, point: FaultPoint = .beforeResponse, isDrawn: Bool = false) {
             self.rule = rule
             self.action = action
             self.point = point

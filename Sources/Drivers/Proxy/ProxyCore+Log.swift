@@ -18,7 +18,7 @@ extension ProxyCore {
         guard let offset = fault.offset else {
             return "fault did not fire: '\(rule)': \(request) did not reach \(fault.point.rawValue)"
         }
-        let message = fault.point <= .received ? "request" : "response"
+        let message = fault.point <= .beforeRequestEnd ? "request" : "response"
         return "fault fired: '\(rule)': \(request) at \(fault.point.rawValue) after \(offset) B of the \(message) "
             + "(\(fault.fired) so far)"
     }

@@ -5,7 +5,7 @@ enum Advice {
     /// Returns advice for an inconclusive check, in a sentence without its period.
     static func text(_ subject: Verdict.Subject, _ cause: Verdict.Cause) -> String {
         switch cause {
-        case .lateness: "repeat the run on an idle machine, with --jobs 1, or in virtual time (without --live)"
+        case .lateness: "repeat the run on an idle machine, with --jobs 1, or in simulation (without --live)"
         case .faultNotFired:
             "check 'request', 'nth' and 'to' of the fault with --trace, or add 'times: { min: 0 }' to it"
         case .stateNotReached:

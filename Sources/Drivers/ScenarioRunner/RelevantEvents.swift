@@ -123,7 +123,7 @@ public struct RelevantEvents: Sendable {
         case .belief(let device, let belief): return concerns(device) ? "\(device)  believes: \(belief)" : nil
         case .started(let device): return concerns(device) ? "\(device)  client started" : nil
         case .stopped(let device): return concerns(device) ? "\(device)  client stopped" : nil
-        case .phase(.heal): return "heal: faults disarmed, all links restored"
+        case .phase(.restore): return "restore: faults disarmed, all links restored"
         case .mark(let mark): return "mark \(mark)"
         case .missed(_, let reason): return reason.description
         case .stepFailed(_, let reason, let location): return "\(location): \(reason)"

@@ -176,7 +176,7 @@ public struct RunSession: Sendable {
         if options.worlds == nil, !options.isQuiet {
             for run in plan where run.world == .live {
                 let reason = run.scenario.realTimeReason ?? ""
-                console.print("\(run.scenario.fullName) runs in real time: \(reason)", to: .progress)
+                console.print("\(run.scenario.fullName) runs live: \(reason)", to: .progress)
             }
         }
         var plan = plan

@@ -129,13 +129,13 @@ public struct RunSummary: Sendable {
         case .simulated(let other):
             (errors, isReproducible) = ([], nil)
             repetition =
-                "reproducible: in virtual time (without --live) the same seed gives '\(other.rawValue)'; real time differs "
+                "reproducible: in simulation (without --live) the same seed gives '\(other.rawValue)'; a live run differs "
                 + "from run to run"
         case .none:
             (errors, isReproducible) = ([], nil)
             repetition =
                 run.scenario.realTimeReason.map {
-                    "real time differs from run to run, and virtual time is not possible: \($0)"
+                    "a live run differs from run to run, and a simulated one is not possible: \($0)"
                 }
                 ?? ""
         }

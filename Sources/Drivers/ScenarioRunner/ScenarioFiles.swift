@@ -24,7 +24,11 @@ public enum ScenarioFiles {
     private static let bytesMax = 1024 * 1024
 
     /// Returns the scenario files of paths: a file itself, and the YAML files of a folder and its subfolders.
-    public static func select(_ paths: [String]) throws(ReadError) -> Selection {
+    ///
+    /// - Parameter keys: The keys of which a file of a folder must have one at the beginning of a line.
+    public static func select(
+        _ paths: [String], keys: [String] = ["scenario"]
+    ) throws(ReadError) -> Selection {
         var found: [String] = []
         var otherCount = 0
         for path in paths {
@@ -37,7 +41,7 @@ public enum ScenarioFiles {
                 continue
             }
             let files = try yamlFiles(in: path)
-            let scenarios = files.filter(isScenario)
+            let scenarios = files.filter { hasLine($0, with: keys) }
             otherCount += files.count - scenarios.count
             found += scenarios
         }
@@ -65,9 +69,31 @@ public enum ScenarioFiles {
         return found.sorted()
     }
 
-    private static func isScenario(_ path: String) -> Bool {
+    private static func hasLine(_ path: String, with keys: [String]) -> Bool {
         guard let text = try? read(path) else { return false }
-        return text.utf8.split(separator: UInt8(ascii: "\n")).contains { $0.starts(with: "scenario:".utf8) }
+        return text.utf8.split(separator: UInt8(ascii: "\n")).contains { line in
+            keys.contains { line.starts(with: "\($0):".utf8) }
+        }
+    }
+
+    /// The maximum size of a file with results, in bytes.
+    private static let resultBytesMax = 1 << 30
+
+    /// Returns the whole text of a file, which may be one with results.
+    public static func readWhole(_ path: String) throws(ReadError) -> String {
+        guard let data = FileManager.default.contents(atPath: path) else { return try read(path) }
+        guard data.count <= resultBytesMax else {
+            throw ReadError(description: "cannot read \(path): larger than \(resultBytesMax >> 20) MiB")
+        }
+        guard let text = String(data: data, encoding: .utf8) else {
+            throw ReadError(description: "cannot read \(path): not UTF-8 text")
+        }
+        return text
+    }
+
+    /// Returns the path of a file that another one names.
+    public static func path(_ name: String, namedIn path: String) -> String {
+        name.hasPrefix("/") ? name : URL(filePath: path).deletingLastPathComponent().appending(path: name).relativePath
     }
 
     /// Returns the text of a file, at most a little more than a scenario may have.

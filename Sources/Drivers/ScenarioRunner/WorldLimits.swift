@@ -8,7 +8,7 @@ enum WorldLimits {
         var lines: [String] = []
         switch run.world {
         case .simulated:
-            if let reason = run.scenario.realTimeReason { lines.append("not possible in virtual time: \(reason)") }
+            if let reason = run.scenario.realTimeReason { lines.append("not possible in simulation: \(reason)") }
         case .live: lines += live(run.scenario)
         }
         for expectation in run.scenario.expectations {
@@ -52,7 +52,7 @@ enum WorldLimits {
         if links.contains(where: \.isOutage) || links.contains(where: { $0.connectionPolicy != .open }) {
             lines.append("\(name): attempts to connect are not seen; 'budget' counts requests only")
         }
-        if device.network.contains(where: { $0.isSignalled && Self.links(of: $0).contains(where: \.isOutage) }) {
+        if device.network.contains(where: { $0.isSignalled && Self.links(of: $0).contains(where: \.canBeSignalled) }) {
             lines.append(
                 device.lacksAdapter
                     ? "\(name): the program is not told that the interface is down"

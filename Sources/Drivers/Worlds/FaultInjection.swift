@@ -19,15 +19,15 @@ public struct FaultInjection: Hashable, Sendable {
     /// - Parameter point: The point, not `any`.
     public init?(_ fault: Scenario.Fault, at point: Scenario.Fault.Point, of device: String) {
         switch fault.action {
-        case .cut: action = .abort
+        case .reset: action = .reset
         case .close: action = .close
-        case .mute: action = .mute
-        case .hold(let time): action = .hold(time)
-        case .trickle(let rate): action = .trickle(bytesPerSecond: Int64(rate))
-        case .reply(let reply):
-            action = .reply(
-                FaultReply(
-                    status: reply.status, fields: reply.headers.map { FaultReply.Field($0.name, $0.value) },
+        case .stall: action = .stall
+        case .delay(let time): action = .delay(time)
+        case .throttle(let rate): action = .throttle(bytesPerSecond: Int64(rate))
+        case .respond(let reply):
+            action = .respond(
+                FaultResponse(
+                    status: reply.status, fields: reply.headers.map { FaultResponse.Field($0.name, $0.value) },
                     body: Array(reply.body.utf8)))
         // A client that is killed does nothing after the point; the killing of another device does not change the
         // exchange.
@@ -43,6 +43,6 @@ extension Scenario {
     /// Whether a fault may apply before the last byte of a request has reached the server, so that each request must wait
     /// for the decision on its faults.
     public var decidesOnFaultsBeforeRequests: Bool {
-        faults.contains { [.queued, .partlySent, .received, .any].contains($0.point) }
+        faults.contains { [.beforeRequest, .midRequest, .beforeRequestEnd, .any].contains($0.point) }
     }
 }

@@ -12,7 +12,7 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
     /// A defect of the server.
     case server(ServerMutant)
     /// A defect of the expense app.
-    case pattern(PatternMutant)
+    case pattern(ExpenseMutant)
     /// A defect of the network-first reader.
     case reader(ReaderMutant)
     /// A defect of the field app.
@@ -20,7 +20,7 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
 
     public static let allCases: [RunMutant] =
         Mutant.allCases.map(RunMutant.client) + ServerMutant.allCases.map(RunMutant.server)
-        + PatternMutant.allCases.map(RunMutant.pattern)
+        + ExpenseMutant.allCases.map(RunMutant.pattern)
         + ReaderMutant.allCases.map(RunMutant.reader)
         + FieldMutant.allCases.map(RunMutant.field)
 
@@ -53,7 +53,7 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
             self = .client(mutant)
         } else if let mutant = ServerMutant(rawValue: name) {
             self = .server(mutant)
-        } else if let mutant = PatternMutant(rawValue: name) {
+        } else if let mutant = ExpenseMutant(rawValue: name) {
             self = .pattern(mutant)
         } else if let mutant = ReaderMutant(rawValue: name) {
             self = .reader(mutant)
@@ -72,7 +72,7 @@ extension Sequence<RunMutant> {
     }
 
     /// The defects of the expense app.
-    public var ofPatterns: Set<PatternMutant> {
+    public var ofPatterns: Set<ExpenseMutant> {
         Set(compactMap { if case .pattern(let mutant) = $0 { mutant } else { nil } })
     }
 

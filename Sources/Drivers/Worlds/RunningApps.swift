@@ -19,7 +19,7 @@ extension Scenario.App {
             AppMachine(engine: engine, host: host, authorization: authorization, timeouts: timeouts)
         }
         return switch self {
-        case .expense: machine(try PatternEngine(configuration, restoring: state, mutants: mutants.ofPatterns))
+        case .expense: machine(try ExpenseEngine(configuration, restoring: state, mutants: mutants.ofPatterns))
         case .reader: machine(try ReaderEngine(configuration, restoring: state, mutants: mutants.ofReader))
         case .field: machine(try FieldEngine(configuration, restoring: state, mutants: mutants.ofField))
         }

@@ -30,7 +30,7 @@ public struct WriteResultReader: Sendable {
             open[id] = Exchange(path: path)
         case .responseStarted(let id, let head): open[id]?.head = head
         case .responseSampled(let id, let body): open[id]?.body = body
-        case .committed(let id, _, let bytes):
+        case .responseRead(let id, _, let bytes):
             guard let exchange = open.removeValue(forKey: id), let head = exchange.head, let body = exchange.body
             else { return nil }
             return Self.result(path: exchange.path, head, body, isComplete: bytes == body.count)

@@ -34,8 +34,8 @@ public final class Network: Sendable {
         var link: ResolvedLink
         /// The start of the link, for timelines.
         var start: ContinuousClock.Instant
-        /// The number of ``Network/offline(isolation:_:)`` blocks that run.
-        var offlineBlocks = 0
+        /// The number of ``Network/outage(isolation:_:)`` blocks that run.
+        var outageBlocks = 0
     }
 
     /// The host to connect to.
@@ -88,7 +88,7 @@ public final class Network: Sendable {
 
     // MARK: Conditions
 
-    /// The conditions that apply now; ``offline(isolation:_:)`` does not change them.
+    /// The conditions that apply now; ``outage(isolation:_:)`` does not change them.
     public var conditions: Conditions {
         get async { await proxy.status().link.conditions }
     }
@@ -139,36 +139,44 @@ public final class Network: Sendable {
     /// timeline goes on. If several blocks overlap, the network returns when the last one ends.
     ///
     /// A stalled connection continues with its next TCP retransmission, which can be seconds after the block.
-    public func offline<Value>(
+    public func outage<Value>(
         isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
     ) async rethrows -> Value {
-        state.withLock { $0.offlineBlocks += 1 }
+        state.withLock { $0.outageBlocks += 1 }
         await proxy.setOutage(PerDirection(up: true, down: true))
         let value: Value
         do {
             value = try await body()
         } catch {
-            await endOffline()
+            await endOutage()
             throw error
         }
-        await endOffline()
+        await endOutage()
         return value
     }
 
-    private func endOffline() async {
+    private func endOutage() async {
         let isLast = state.withLock { state in
-            state.offlineBlocks -= 1
-            return state.offlineBlocks == 0
+            state.outageBlocks -= 1
+            return state.outageBlocks == 0
         }
         if isLast { await proxy.setOutage(PerDirection(up: false, down: false)) }
     }
 
+    /// Takes the network away while a closure runs, as with an interface that is down: open connections are aborted, and
+    /// new ones fail at once. A timeline of before has advanced meanwhile.
+    public func offline<Value>(
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
+    ) async throws -> Value {
+        try await link(.offline, isolation: isolation, body)
+    }
+
     /// Aborts all open connections with a RST to both sockets. New connections are accepted as before.
-    public func cut() async { await proxy.abortConnections() }
+    public func disconnect() async { await proxy.abortConnections() }
 
     // MARK: Faults
 
-    /// Adds a fault of HTTP exchanges on one line, such as `PUT /notes/* committed cut`. It applies to requests on
+    /// Adds a fault of HTTP exchanges on one line, such as `PUT /notes/* before-response reset`. It applies to requests on
     /// connections that are opened from now on, and has to fire before the network ends.
     public func fault(_ rule: String) async throws { try await fault(DeclaredFault.text(rule).rule) }
 

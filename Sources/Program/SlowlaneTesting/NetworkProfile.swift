@@ -84,14 +84,14 @@ extension NetworkProfile {
     public static let highLatencyDNS: NetworkProfile = "high-latency-dns"
     /// DNS failure: connections are refused.
     public static let dns: NetworkProfile = "dns"
-    /// Open connections are aborted, and new ones refused.
-    public static let refuse: NetworkProfile = "refuse"
+    /// Open connections are aborted, and new ones fail at once.
+    public static let offline: NetworkProfile = "offline"
     /// A captive portal responds to HTTP requests.
     public static let portal: NetworkProfile = "portal"
     /// No packet passes from the client to the server.
-    public static let upDead: NetworkProfile = "updead"
+    public static let uplinkLoss: NetworkProfile = "uplink-loss"
     /// No packet passes from the server to the client.
-    public static let downDead: NetworkProfile = "downdead"
+    public static let downlinkLoss: NetworkProfile = "downlink-loss"
 }
 
 /// A profile and its changes over time, as a test declares them.

@@ -82,7 +82,7 @@ extension Trait where Self == NetworkTrait {
     ///   - nth: The first matching request to which the fault applies, from 1.
     ///   - times: The number of requests to which the fault applies, and at which it must fire.
     public static func fault(
-        _ action: FaultAction, at point: FaultPoint = .committed, method: String? = nil, path: String? = nil,
+        _ action: FaultAction, at point: FaultPoint = .beforeResponse, method: String? = nil, path: String? = nil,
         nth: Int = 1, times: Int = 1, sourceLocation: SourceLocation = #_sourceLocation
     ) -> NetworkTrait {
         // A number that cannot be used is reported by the rule.
@@ -100,7 +100,7 @@ extension Trait where Self == NetworkTrait {
         NetworkTrait(settings: NetworkSettings(faults: [.rule(rule)]), sourceLocation: sourceLocation)
     }
 
-    /// Injects a fault, given on one line, into HTTP exchanges of the test's network: `PUT /notes/* committed cut`. A
+    /// Injects a fault, given on one line, into HTTP exchanges of the test's network: `PUT /notes/* before-response reset`. A
     /// test in which the fault does not fire fails.
     public static func fault(
         _ rule: String, sourceLocation: SourceLocation = #_sourceLocation

@@ -18,7 +18,7 @@ struct DemoCommand: AsyncParsableCommand {
               slowlane demo patterns
 
             The page plays sixty seconds of two devices and a server: a tunnel, edits on both devices, the conflict, its \
-            resolution, and a lost response. It runs in virtual time, so that it can be paused, repeated and played faster; \
+            resolution, and a lost response. It runs in simulation, so that it can be paused, repeated and played faster; \
             the button 'over real sockets' starts a notes server, two proxies and two sync clients on this machine and shows \
             them while they run; then you can type on both devices. 'the 2013 client' plays the same with the defects of a client of that year.
 

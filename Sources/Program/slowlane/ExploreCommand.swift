@@ -20,12 +20,12 @@ struct ExploreCommand: AsyncParsableCommand {
               slowlane explore two-device-soak --seed commit --time 1h
               slowlane explore two-device-soak --seed 17
               slowlane explore two-device-soak --mutant no-backoff
-              slowlane explore two-device-soak --gallery
+              slowlane explore two-device-soak --all-mutants
               slowlane explore two-device-soak --shard 2/4 --results out/2.jsonl
               slowlane explore scenarios/mine.yaml --vary network,faults
 
             Each seed draws a run from the scenario: links, faults, actions of users, kills, the server's contract, and the \
-            delays of the clients. Each class of faults is off in half of the seeds. After ten minutes of virtual time all \
+            delays of the clients. Each class of faults is off in half of the seeds. After ten simulated minutes all \
             faults end, and the devices must converge, without a device that does not come back. The invariants of the \
             scenario decide, and not its other expectations, which belong to its own plan; 'sometimes' must be reached by \
             at least one seed. docs/exploration.md has the details.
@@ -72,17 +72,17 @@ struct ExploreCommand: AsyncParsableCommand {
             "Classes of faults that most seeds have, separated by commas, as a seed's configuration names them; 'auto' for "
                 + "those with faults that no earlier block of 50 seeds has applied to a change. (default: none)",
             valueName: "auto|classes"))
-    var lean: String?
+    var bias: String?
 
     @Option(
         name: .customLong("mutant"),
         help: ArgumentHelp(
-            "Deliberate defect of the client or the server (repeatable). 'slowlane selftest --list' lists them.",
+            "Deliberate defect of the client or the server (repeatable). 'slowlane mutation-test --list' lists them.",
             valueName: "name"))
     var mutants: [String] = []
 
     @Flag(help: "Run each mutant until a seed detects it, and print the numbers of seeds.")
-    var gallery = false
+    var allMutants = false
 
     @Flag(help: "Print what the runs have reached: states of clients, results by states of notes, faults.")
     var coverage = false
@@ -125,29 +125,29 @@ struct ExploreCommand: AsyncParsableCommand {
                 throw ValidationError(
                     "--seed '\(seed.prefix(40))' must be a whole number from 0 to \(UInt64.max), or commit")
             }
-            if seeds != nil || time != nil || gallery {
-                throw ValidationError("--seed \(seed) is one seed; it excludes --seeds, --time and --gallery")
+            if seeds != nil || time != nil || allMutants {
+                throw ValidationError("--seed \(seed) is one seed; it excludes --seeds, --time and --all-mutants")
             }
         }
         if let time, duration(time) == nil {
             throw ValidationError("--time '\(time.prefix(40))' must be a duration above 0, such as 90s, 10m or 1h")
         }
-        if let lean, Self.lean(lean) == nil {
+        if let bias, Self.bias(bias) == nil {
             let known = SwarmClass.allCases.map(\.rawValue).joined(separator: ", ")
-            throw ValidationError("--lean '\(lean.prefix(60))' must be auto, or a list of \(known)")
+            throw ValidationError("--bias '\(bias.prefix(60))' must be auto, or a list of \(known)")
         }
-        if sharding.shard != nil, lean == Self.automatic {
-            throw ValidationError("--lean auto depends on the results of earlier seeds; it excludes --shard")
+        if sharding.shard != nil, bias == Self.automatic {
+            throw ValidationError("--bias auto depends on the results of earlier seeds; it excludes --shard")
         }
         if sharding.shard != nil || sharding.results != nil {
-            if time != nil || gallery || (seed != nil && seed != Self.commit) {
-                throw ValidationError("--shard and --results exclude --time, --gallery and a single --seed")
+            if time != nil || allMutants || (seed != nil && seed != Self.commit) {
+                throw ValidationError("--shard and --results exclude --time, --all-mutants and a single --seed")
             }
             if sharding.shard != nil, sharding.results == nil {
                 throw ValidationError("--shard needs --results, the file that 'slowlane merge-reports' reads")
             }
         }
-        if gallery && time != nil { throw ValidationError("--gallery and --time exclude each other") }
+        if allMutants && time != nil { throw ValidationError("--all-mutants and --time exclude each other") }
         if trace && (json || seed.map { $0 == Self.commit } ?? true) {
             throw ValidationError("--trace prints the events of one seed as text: it needs --seed and excludes --json")
         }
@@ -158,7 +158,7 @@ struct ExploreCommand: AsyncParsableCommand {
         }
     }
 
-    private static func lean(_ text: String) -> Explorer.Lean? {
+    private static func bias(_ text: String) -> Explorer.Bias? {
         if text == automatic { return .automatic }
         let names = text.split(separator: ",", omittingEmptySubsequences: false)
         let found = names.compactMap { SwarmClass(rawValue: String($0)) }
@@ -192,7 +192,7 @@ struct ExploreCommand: AsyncParsableCommand {
         options.showsText = showText
         options.shrinksGallery = !noShrink
         if !noShrink { options.onFailure = { FailureAddition.shrinking($0) } }
-        options.lean = lean.flatMap(Self.lean) ?? Explorer.Lean.none
+        options.bias = bias.flatMap(Self.bias) ?? Explorer.Bias.none
         options.resultsPath = sharding.results
         options.shard = try sharding.resolved(console)
         options.isTraced = trace
@@ -202,7 +202,7 @@ struct ExploreCommand: AsyncParsableCommand {
     func run() async throws {
         let console = Console(wantsStatusLine: !quiet && !json, hasPrompt: false)
         let explorer = Explorer(try options(console), console: console)
-        let isGallery = gallery
+        let isGallery = allMutants
         try await Interruption.run(console) {
             isGallery ? try await explorer.runGallery() : try await explorer.run()
         }

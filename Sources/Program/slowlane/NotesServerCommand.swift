@@ -15,7 +15,7 @@ struct NotesServerCommand: AsyncParsableCommand {
               slowlane notes-server --user ada:secret
               slowlane notes-server --db notes.db --user ada:a --user bo:b
               slowlane notes-server --listen 0.0.0.0:8000 --user-file users.txt
-              slowlane notes-server --contract strict --token-life 60 --levers
+              slowlane notes-server --contract strict --token-life 60 --test-hooks
               curl -u ada:secret http://127.0.0.1:8000/api/notes/
               curl http://127.0.0.1:8000/openapi.json
 
@@ -69,9 +69,9 @@ struct NotesServerCommand: AsyncParsableCommand {
 
     @Flag(
         help:
-            "Enable test hooks under /levers: hold or drop responses, force statuses, set the clock, restore snapshots."
+            "Enable test hooks under /test-hooks: hold or drop responses, force responses, set the clock, restore snapshots."
     )
-    var levers = false
+    var testHooks = false
 
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
@@ -82,8 +82,8 @@ struct NotesServerCommand: AsyncParsableCommand {
         guard let endpoint = Endpoint(listen) else {
             throw ValidationError("--listen '\(listen)' must be HOST:PORT, such as 127.0.0.1:8000 or 8000")
         }
-        if levers && !LocalAddresses.isLoopback(endpoint.host) {
-            throw ValidationError("--levers requires a loopback address, such as --listen 127.0.0.1:8000")
+        if testHooks && !LocalAddresses.isLoopback(endpoint.host) {
+            throw ValidationError("--test-hooks requires a loopback address, such as --listen 127.0.0.1:8000")
         }
         if !LocalAddresses.isLoopback(endpoint.host) && !hasOwnUsers {
             throw ValidationError(
@@ -154,12 +154,12 @@ struct NotesServerCommand: AsyncParsableCommand {
         limits.retentionSeconds = retention * 86_400
         let service = NotesService(
             store: store, users: users, unauthenticatedStatus: unauthenticated, limits: limits,
-            testHooks: levers ? TestHooks() : nil, onLog: { console.print($0, to: .progress) })
+            testHooks: testHooks ? TestHooks() : nil, onLog: { console.print($0, to: .progress) })
         var server = ForegroundNotesServer(service, at: endpoint)
         server.contract = contract
         server.databasePath = db
         server.hasDefaultUsers = !hasOwnUsers
-        server.hasTestHooks = levers
+        server.hasTestHooks = testHooks
         server.isQuiet = quiet
         do {
             try await server.run(console)

@@ -27,22 +27,23 @@ struct ProxyCommand: AsyncParsableCommand {
                   --netem-down 'delay 100ms loss 2% rate 780kbit'
 
             A fault of HTTP exchanges is a rule on one line (docs/proxy.md):
-              slowlane proxy --upstream 8000 --fault 'POST /notes/ nth 3 committed mute'
+              slowlane proxy --upstream 8000 --fault 'POST /notes/ nth 3 before-response stall'
               slowlane proxy --upstream 8000 --fault \\
-                  'any * times 2 queued reply 503 Retry-After: 1 body busy'
+                  'any * times 2 before-request respond 503 Retry-After: 1 body busy'
               slowlane proxy --upstream 8000 --fault \\
-                  'GET /img/* chance 5% partly-answered cut'
+                  'GET /img/* probability 5% mid-response reset'
 
-              METHOD|any [PATH] [nth N | chance P%] [times N|unlimited]
+              METHOD|any [PATH] [nth N | probability P%] [times N|unlimited]
                   POINT [bytes N] ACTION [client|server|both]
 
               PATH    without the query; '*' stands for any text
-              POINT   queued, partly-sent, received, committed (the response has been
-                      read from the server), answer-started (head), partly-answered
-                      (body), answered, or any
-              ACTION  cut (RST), close (FIN), mute (deliver nothing more), hold TIME,
-                      trickle BYTES_PER_SECOND, portal (a sign-in page), or
-                      reply STATUS [NAME: VALUE ...] [body TEXT]
+              POINT   before-request, mid-request, before-request-end (the last byte
+                      is withheld), before-response (the response has been read from
+                      the server), after-response-head, mid-response (body),
+                      after-response, or any
+              ACTION  reset (RST), close (FIN), stall (deliver nothing more),
+                      delay TIME, throttle BYTES_PER_SECOND, portal (a sign-in page),
+                      or respond STATUS [NAME: VALUE ...] [body TEXT]
 
             Each fault that fires is logged. At the end, a line per rule counts the
             requests that it has matched and the faults that have fired.
@@ -57,22 +58,22 @@ struct ProxyCommand: AsyncParsableCommand {
               pause               pause the timeline; 'resume' continues it
               seek TIME           jump to a time of the timeline ('seek 20s')
               outage [up|down]    lose all packets, in both directions or in one, until
-                                  'heal', even if the profile changes
-              heal                end the outage
+                                  'end-outage', even if the profile changes
+              end-outage          end the outage
               fault RULE          add a fault; 'fault remove N|all' removes it
               faults              list the faults with their counts
-              reset               abort all connections (RST)
+              disconnect          abort all connections (RST)
               clear               remove all conditions
               status              print conditions, connections and byte counts
               quit                stop when open transfers are complete, at the
                                   latest after --grace seconds
               help                list the commands
 
-            Connection-level faults are profiles, too: 'refuse' (connections are aborted,
-            new ones refused), 'portal' (every HTTP request gets a sign-in page), 'dns'
-            (a DNS failure, for the proxy the same as 'refuse'), 'updead' and 'downdead'
-            (one direction loses all packets), 'high-latency-dns' (a delay of 3 s before
-            each handshake).
+            Connection-level faults are profiles, too: 'offline' (connections are aborted,
+            new ones fail at once), 'portal' (every HTTP request gets a sign-in page),
+            'dns' (a DNS failure, for the proxy the same as 'offline'), 'uplink-loss' and
+            'downlink-loss' (one direction loses all packets), 'high-latency-dns' (a delay
+            of 3 s before each handshake).
 
             SIGINT and SIGTERM stop the proxy like 'quit'; a second one stops it
             immediately. Transfers that are not complete end with a RST. --until-eof and --exit-with-parent add reasons to stop.
@@ -96,7 +97,7 @@ struct ProxyCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A fault of HTTP exchanges, such as 'POST * nth 3 committed mute' (repeatable).", valueName: "rule"))
+            "A fault of HTTP exchanges, such as 'POST * nth 3 before-response stall' (repeatable).", valueName: "rule"))
     var fault: [String] = []
 
     @Option(

@@ -27,15 +27,15 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run scenarios/mine.yaml --device A='node app.js'
 
             With --mutant the client or the server has a deliberate defect, and the scenario must fail ('slowlane \
-            selftest --list' describes the mutants):
+            mutation-test --list' describes the mutants):
               slowlane run edit-conflict-after-subway \\
                   --mutant overwrites-on-conflict
 
-            Each scenario and each of its variants runs in virtual time, in milliseconds. The scenario and the seed determine \
+            Each scenario and each of its variants runs in simulation, in milliseconds. The scenario and the seed determine \
             every event: equal runs have equal digests. A run that does not pass is repeated, and its failure explained \
             with a command that replays it. With --live a run takes as long as the scenario says: it starts a notes \
             server, and a proxy and a sync client for each device, on free ports of this machine. A scenario with a \
-            program of yours, as the server or as the client of a device, always runs in real time; docs/adapter.md \
+            program of yours, as the server or as the client of a device, always runs live; docs/adapter.md \
             describes what such a program reads and writes.
 
             Results go to standard output, progress to standard error. NO_COLOR has no effect: there are no colors.
@@ -59,9 +59,9 @@ struct RunCommand: AsyncParsableCommand {
         static func help(for value: World) -> ArgumentHelp? {
             switch value {
             case .simulated:
-                "Run in virtual time, without sockets and files. (default, unless a program is part of the run)"
-            case .live: "Run in real time over real sockets."
-            case .both: "Run in virtual time and in real time, and fail if the verdicts differ."
+                "Run in simulation, without sockets and files. (default, unless a program is part of the run)"
+            case .live: "Run live, over real sockets."
+            case .both: "Run simulated and live, and fail if the verdicts differ."
             }
         }
 
@@ -96,7 +96,7 @@ struct RunCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("mutant"),
         help: ArgumentHelp(
-            "Deliberate defect of the client or the server (repeatable). 'slowlane selftest --list' lists them.",
+            "Deliberate defect of the client or the server (repeatable). 'slowlane mutation-test --list' lists them.",
             valueName: "name"))
     var mutants: [String] = []
 
@@ -108,7 +108,7 @@ struct RunCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Time limit of all runs, in seconds. (default: none)", valueName: "seconds"))
     var timeout: Double?
 
-    @Flag(help: "Repeat every run in virtual time and compare all events. (default: runs that do not pass)")
+    @Flag(help: "Repeat every run in simulation and compare all events. (default: runs that do not pass)")
     var checkDeterminism = false
 
     /// The forms of the results on standard output.
@@ -140,7 +140,7 @@ struct RunCommand: AsyncParsableCommand {
 
     @Flag(
         name: .customLong("shrink"),
-        help: "Shrink the first 3 failing runs in virtual time to scenario files in .slowlane/failures.")
+        help: "Shrink the first 3 failing runs in simulation to scenario files in .slowlane/failures.")
     var shrinks = false
 
     @OptionGroup var sharding: ShardOptions

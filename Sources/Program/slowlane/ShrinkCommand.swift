@@ -16,7 +16,7 @@ struct ShrinkCommand: AsyncParsableCommand {
               slowlane shrink commuter-30-minutes --variant none --mutant no-backoff
               slowlane run .slowlane/failures/bounded-retries-a.yaml --mutant no-backoff
 
-            A run in virtual time that fails is repeated with fewer steps, faults, devices and changes of networks, and with \
+            A simulated run that fails is repeated with fewer steps, faults, devices and changes of networks, and with \
             simpler values, as long as the same invariant or expectation fails. Random values of the run become \
             explicit: actions of the workload with their times, faults that fired, changes of flapping links. The \
             result is an ordinary scenario file with a comment on its origin. It fails as the run does; with the options \
@@ -48,7 +48,7 @@ struct ShrinkCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("mutant"),
         help: ArgumentHelp(
-            "Deliberate defect of the client or the server (repeatable). 'slowlane selftest --list' lists them.",
+            "Deliberate defect of the client or the server (repeatable). 'slowlane mutation-test --list' lists them.",
             valueName: "name"), completion: .list(RunMutant.allCases.map(\.name)))
     var mutants: [String] = []
 

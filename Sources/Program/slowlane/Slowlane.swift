@@ -43,6 +43,7 @@ enum Main {
     /// that cannot be written.
     private static func run(_ arguments: [String]) async -> Int32 {
         if let message = UnknownCommand.message(for: arguments, of: Slowlane.self)
+            ?? UnknownCommand.message(forOptionsOf: arguments)
             ?? RepeatedOption.message(for: arguments, of: Slowlane.self)
         {
             Console().print(message, to: .progress)
@@ -91,7 +92,7 @@ struct Slowlane: AsyncParsableCommand {
             ProxyCommand.self, ServerCommand.self, ListCommand.self, InspectCommand.self, CreateCommand.self,
             ToggleCommand.self, DeleteCommand.self, ToxicCommand.self, LinkCommand.self, ResetCommand.self,
             EventsCommand.self, DemoCommand.self, RunCommand.self, ExploreCommand.self, ShrinkCommand.self,
-            MergeReportsCommand.self, SelfTestCommand.self,
+            MergeReportsCommand.self, MutationTestCommand.self,
             ScenariosCommand.self, LintCommand.self, FormatCommand.self,
             ExplainCommand.self, SchemaCommand.self, NotesServerCommand.self, NotesCommand.self, ProfilesCommand.self,
             MeasureCommand.self, ModelCommand.self, CaptureCommand.self, DoctorCommand.self,

@@ -1,7 +1,8 @@
 internal import ArgumentParser
 internal import ConfigFiles
 
-/// The check for misspelt subcommands. ArgumentParser only reports an unexpected argument for them.
+/// The check for misspelt and renamed subcommands, and for renamed options. ArgumentParser only reports an unexpected
+/// argument for them.
 enum UnknownCommand {
     /// Returns the error message for the first argument that should be a subcommand and is not; `nil` if there is none.
     static func message(for arguments: [String], of root: any ParsableCommand.Type) -> String? {
@@ -18,6 +19,16 @@ enum UnknownCommand {
             let known = subcommands.map(name(of:))
             return "error: unknown command '\(argument.prefix(60))'\(NearestName.hint(argument, in: known)) "
                 + "('\(path.joined(separator: " ")) --help' lists all)"
+        }
+        return nil
+    }
+
+    /// Returns the error message for the first renamed option; `nil` if there is none.
+    static func message(forOptionsOf arguments: [String]) -> String? {
+        // After a terminator there are no options.
+        for argument in arguments.prefix(while: { $0 != "--" }) where argument.hasPrefix("--") {
+            guard let new = RenamedWords.newOption(for: argument) else { continue }
+            return "error: '\(argument.prefix { $0 != "=" })' is now called '\(new)'"
         }
         return nil
     }

@@ -28,12 +28,15 @@ import Testing
 
     private static func responses(_ text: String) -> Int { text.matches(of: /HTTP\/1\.1 \d/).count }
 
-    private static func rule(_ reply: FaultReply, at point: FaultPoint = .queued, path: String? = nil) -> FaultRule {
-        FaultRule(path: path, times: 1...Int.max, point: point, action: .reply(reply))
+    private static func rule(_ reply: FaultResponse, at point: FaultPoint = .beforeRequest, path: String? = nil)
+        -> FaultRule
+    {
+        FaultRule(path: path, times: 1...Int.max, point: point, action: .respond(reply))
     }
 
     private static func send(
-        _ requests: [UInt8], _ rules: [FaultRule] = [rule(FaultReply(status: 503))], _ conditions: Conditions = .clear
+        _ requests: [UInt8], _ rules: [FaultRule] = [rule(FaultResponse(status: 503))],
+        _ conditions: Conditions = .clear
     ) -> Outcome {
         var sockets = VirtualSockets(conditions, exchangeTracking: ExchangeTracking(rules: rules))
         let id = sockets.open()
@@ -75,11 +78,11 @@ import Testing
     }
 
     private static func send(_ requests: [UInt8], _ conditions: Conditions) -> Outcome {
-        send(requests, [rule(FaultReply(status: 503))], conditions)
+        send(requests, [rule(FaultResponse(status: 503))], conditions)
     }
 
     @Test(arguments: [200, 204, 304, 503]) func aRulesOwnConnectionCloseClosesTheConnection(_ status: Int) {
-        let reply = FaultReply(status: status, fields: [.init("connection", "Close")], body: Array("x".utf8))
+        let reply = FaultResponse(status: status, fields: [.init("connection", "Close")], body: Array("x".utf8))
         let outcome = Self.send(Self.request("GET / HTTP/1.1"), [Self.rule(reply)])
         #expect(outcome.client.gotFin && outcome.text.contains("connection: Close\r\n"))
         #expect(!outcome.text.contains("Connection:"), "the option is not sent twice")
@@ -91,9 +94,9 @@ import Testing
         (503, "Service Unavailable"), (507, "Insufficient Storage"), (599, "Unassigned"),
     ])
     func theStatusLineHasAReasonPhrase(_ status: Int, _ reason: String) {
-        let text = Self.send(Self.request("GET / HTTP/1.1"), [Self.rule(FaultReply(status: status))]).text
+        let text = Self.send(Self.request("GET / HTTP/1.1"), [Self.rule(FaultResponse(status: status))]).text
         #expect(text.hasPrefix("HTTP/1.1 \(status) \(reason)\r\n"), "\(text)")
-        let own = FaultReply(status: status, reason: "Because")
+        let own = FaultResponse(status: status, reason: "Because")
         #expect(
             Self.send(Self.request("GET / HTTP/1.1"), [Self.rule(own)]).text.hasPrefix("HTTP/1.1 \(status) Because\r\n")
         )
@@ -123,7 +126,7 @@ import Testing
     /// The requests before the closing one reach the server, and their responses the client, before the FIN.
     @Test func earlierExchangesAreCompletedBeforeTheClosingReply() {
         var sockets = VirtualSockets(
-            Self.slow, exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultReply(status: 503), path: "/b")]))
+            Self.slow, exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultResponse(status: 503), path: "/b")]))
         let id = sockets.open()
         sockets.send(
             Self.request("GET /a HTTP/1.1") + Self.request("GET /b HTTP/1.0") + Self.request("GET /c HTTP/1.1"),
@@ -141,13 +144,14 @@ import Testing
         #expect(sockets.ended.contains(id) && sockets.socket(.server, id).gotFin)
     }
 
-    /// At `partly-sent` the server receives all of the request, whose body arrives after the reply.
+    /// At `mid-request` the server receives all of the request, whose body arrives after the reply.
     @Test(arguments: ["HTTP/1.0", "HTTP/1.1"]) func theServerReceivesTheRestOfTheRequest(_ version: String) {
         let body = String(repeating: "b", count: 100)
         let request = Self.request("POST /a \(version)", "Connection: close", body: body)
         let next = Self.request("GET /b HTTP/1.1")
         var sockets = VirtualSockets(
-            Self.slow, exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultReply(status: 503), at: .partlySent)]))
+            Self.slow,
+            exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultResponse(status: 503), at: .midRequest)]))
         let id = sockets.open()
         let half = request.count - 50
         sockets.send(Array(request[..<half]), from: .client, id)
@@ -160,7 +164,7 @@ import Testing
         sockets.send(Array("HTTP/1.0 201 Created\r\n\r\nbody".utf8), from: .server, id)
         sockets.report(.inputClosed(.server), id)
         sockets.wait(.seconds(2))
-        #expect(sockets.exchangeEvents.contains { $0.contains("committed") && $0.contains("201") })
+        #expect(sockets.exchangeEvents.contains { $0.contains("response read") && $0.contains("201") })
         let text = String(decoding: sockets.socket(.client, id).received, as: UTF8.self)
         #expect(Self.responses(text) == 1 && text.hasPrefix("HTTP/1.1 503 "))
         sockets.report(.inputClosed(.client), id)
@@ -168,11 +172,11 @@ import Testing
         #expect(sockets.ended.contains(id) && !sockets.socket(.client, id).gotReset)
     }
 
-    @Test(arguments: [FaultPoint.received, .committed])
+    @Test(arguments: [FaultPoint.beforeRequestEnd, .beforeResponse])
     func atLaterPointsTheServerHasTheRequestAndItsEndDoesNotResetTheClient(_ point: FaultPoint) {
         let request = Self.request("POST /a HTTP/1.1", "Connection: close", body: "hello")
         var sockets = VirtualSockets(
-            Self.slow, exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultReply(status: 503), at: point)]))
+            Self.slow, exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultResponse(status: 503), at: point)]))
         let id = sockets.open()
         sockets.send(request, from: .client, id)
         sockets.wait(.seconds(2))
@@ -190,7 +194,7 @@ import Testing
 
     @Test func aClientThatHalfClosesAfterItsRequestGetsTheReplyAndTheFIN() {
         var sockets = VirtualSockets(
-            Self.slow, exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultReply(status: 503))]))
+            Self.slow, exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultResponse(status: 503))]))
         let id = sockets.open()
         sockets.send(Self.request("GET / HTTP/1.0"), from: .client, id)
         sockets.report(.inputClosed(.client), id)
@@ -202,7 +206,8 @@ import Testing
     /// The server's socket is closed although the server is still sending.
     @Test func aServerThatKeepsSendingIsClosedWithTheClient() {
         var sockets = VirtualSockets(
-            .clear, exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultReply(status: 503), at: .received)]))
+            .clear,
+            exchangeTracking: ExchangeTracking(rules: [Self.rule(FaultResponse(status: 503), at: .beforeRequestEnd)]))
         let id = sockets.open()
         sockets.send(Self.request("GET / HTTP/1.0"), from: .client, id)
         sockets.send(Array("HTTP/1.1 200 OK\r\n\r\n".utf8), from: .server, id)
@@ -225,7 +230,7 @@ import Testing
 
     /// The limit begins when the client's socket has sent the reply: a client that reads late gets all of it.
     @Test func aClientThatDoesNotReadIsNotAborted() {
-        let reply = FaultReply(status: 200, body: [UInt8](repeating: 1, count: 1 << 20))
+        let reply = FaultResponse(status: 200, body: [UInt8](repeating: 1, count: 1 << 20))
         var sockets = VirtualSockets(.clear, exchangeTracking: ExchangeTracking(rules: [Self.rule(reply)]))
         let id = sockets.open()
         sockets.setRead(false, .client, id)

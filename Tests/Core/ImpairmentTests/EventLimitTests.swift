@@ -82,7 +82,7 @@ private let slow = Conditions(up: way, down: way)
         let connections = (0..<100).map { _ in sockets.open() }
         while sockets.isBehind { sockets.wait(.zero) }
         var refusing = Conditions.clear
-        refusing.connectionPolicy = .refuse
+        refusing.connectionPolicy = .offline
         sockets.setConditions(refusing)
         #expect(sockets.isBehind && sockets.ended.count < 100)
         while sockets.isBehind { sockets.wait(.zero) }

@@ -85,7 +85,7 @@ import Wire
                 found.append(Exchange(method: head.method))
             case .requestRead(let id, let bodyBytes): found[id.number].requestBody = Int(bodyBytes)
             case .responseStarted(let id, let head): found[id.number].status = head.status
-            case .committed(let id, let status, let bodyBytes):
+            case .responseRead(let id, let status, let bodyBytes):
                 #expect(found[id.number].status == status)
                 found[id.number].responseBody = Int(bodyBytes)
             default: break

@@ -76,7 +76,7 @@ import Wire
 
     // Down to single bytes.
     @Test(arguments: [1, 7, 1000]) func aMutedResponseNeverReachesTheClient(piece: Int) {
-        let rule = FaultRule(method: "POST", subject: "n1", nth: 2, action: .mute)
+        let rule = FaultRule(method: "POST", subject: "n1", nth: 2, action: .stall)
         var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(rule))
         let id = sockets.open()
         func send(_ bytes: [UInt8], from side: Side) {
@@ -99,7 +99,7 @@ import Wire
 
     @Test func anAbortedResponseEndsInAReset() {
         var sockets = VirtualSockets(
-            Self.late, exchangeTracking: Self.tracking(FaultRule(action: .abort)), observation: .packets)
+            Self.late, exchangeTracking: Self.tracking(FaultRule(action: .reset)), observation: .packets)
         let id = sockets.open()
         sockets.send(Self.request("GET", "n1"), from: .client, id)
         sockets.runToQuiet()
@@ -130,7 +130,7 @@ import Wire
     @Test(arguments: [SocketEvent.inputClosed(.server), .gone(.server)]) func aMutedConnectionDoesNotShowTheServersEnd(
         end: SocketEvent
     ) {
-        var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(FaultRule(action: .mute)))
+        var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(FaultRule(action: .stall)))
         let id = sockets.open()
         sockets.send(Self.request("GET", "n1"), from: .client, id)
         sockets.runToQuiet()
@@ -149,7 +149,7 @@ import Wire
     }
 
     /// The end of a withheld response may never be found. What comes after it does not pass either.
-    @Test(arguments: [FaultAction.mute, .abort]) func aMalformedWithheldResponseLeavesNoGap(_ action: FaultAction) {
+    @Test(arguments: [FaultAction.stall, .reset]) func aMalformedWithheldResponseLeavesNoGap(_ action: FaultAction) {
         var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(FaultRule(nth: 2, action: action)))
         let id = sockets.open()
         sockets.send(Self.request("GET", "n1") + Self.request("GET", "n2"), from: .client, id)
@@ -160,10 +160,10 @@ import Wire
         sockets.send(Array("later".utf8), from: .server, id)
         sockets.runToQuiet()
         #expect(sockets.socket(.client, id).received == Self.response(200, "one"))
-        #expect(sockets.socket(.client, id).gotReset == (action == .abort))
+        #expect(sockets.socket(.client, id).gotReset == (action == .reset))
     }
 
-    @Test(arguments: [nil, FaultAction.mute, .abort], [late, .clear])
+    @Test(arguments: [nil, FaultAction.stall, .reset], [late, .clear])
     func aResponseMayEndWithItsConnection(fault: FaultAction?, conditions: Conditions) {
         let rules = fault.map { [FaultRule(action: $0)] } ?? []
         var sockets = VirtualSockets(conditions, exchangeTracking: ExchangeTracking(rules: rules))
@@ -178,11 +178,11 @@ import Wire
         #expect(sockets.exchangeEvents.contains("0 response delivered 200") == (fault == nil))
         #expect(sockets.socket(.client, id).received == (fault == nil ? response : []))
         #expect(sockets.socket(.client, id).gotFin == (fault == nil))
-        #expect(sockets.socket(.client, id).gotReset == (fault == .abort))
+        #expect(sockets.socket(.client, id).gotReset == (fault == .reset))
     }
 
     @Test func aFaultLeavesEarlierPipelinedResponsesAlone() {
-        let rule = FaultRule(subject: "n2", action: .abort)
+        let rule = FaultRule(subject: "n2", action: .reset)
         var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(rule))
         let id = sockets.open()
         sockets.send(Self.request("GET", "n1") + Self.request("GET", "n2"), from: .client, id)
@@ -195,7 +195,7 @@ import Wire
 
     @Test(arguments: ["SSH-2.0-x\r\n", "\u{16}\u{3}\u{1}", "GET / HTTP/1.1\r\nBad Header: x\r\n\r\n", "\r\n\r\n\u{0}"])
     func otherProtocolsPassUnchanged(text: String) {
-        var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(FaultRule(action: .abort)))
+        var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(FaultRule(action: .reset)))
         let id = sockets.open()
         let bytes = Array(text.utf8) + Array(repeating: 0, count: 100_000)
         sockets.send(bytes, from: .client, id)
@@ -223,7 +223,7 @@ import Wire
 
     /// `413` during an upload: the exchange is complete, and the next one on the connection is tracked.
     @Test(arguments: [1, 3, 1000]) func aResponseBeforeItsRequestEndsBelongsToIt(piece: Int) {
-        var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(FaultRule(nth: 3, action: .abort)))
+        var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(FaultRule(nth: 3, action: .reset)))
         let id = sockets.open()
         func send(_ bytes: [UInt8], from side: Side) {
             for start in stride(from: 0, to: bytes.count, by: piece) {
@@ -320,7 +320,7 @@ import Wire
 
     /// Any number of bytes that cannot be tracked leaves nothing in memory.
     @Test func bytesOfUntrackedConnectionsAreNotKept() {
-        var muting = ExchangeRegistry(Self.tracking(FaultRule(nth: 1, action: .mute)), seed: 1, name: "link")
+        var muting = ExchangeRegistry(Self.tracking(FaultRule(nth: 1, action: .stall)), seed: 1, name: "link")
         var registry = ExchangeRegistry(Self.tracking(), seed: 1, name: "link")
         func feed(
             _ tracker: inout ExchangeTracker, _ bytes: ByteBuffer, _ direction: Direction,

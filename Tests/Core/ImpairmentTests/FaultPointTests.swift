@@ -65,11 +65,11 @@ import Testing
     /// The bytes of earlier exchanges that the client has received when its connection is aborted or closed: before
     /// `committed`, the server has not responded.
     private static func received(_ scene: FaultScene, _ point: FaultPoint, _ written: PerDirection<Int>) -> [UInt8] {
-        point < .committed ? [] : Array(scene.down.prefix(written.down))
+        point < .beforeResponse ? [] : Array(scene.down.prefix(written.down))
     }
 
     @Test(arguments: FaultPoint.allCases) func anAbortResetsBothSocketsAfterTheBytesBeforeThePoint(point: FaultPoint) {
-        Self.run(point, .abort) { scene, written, stage, comment in
+        Self.run(point, .reset) { scene, written, stage, comment in
             #expect(stage.server.received == Array(scene.up.prefix(written.up)), comment)
             #expect(stage.client.received == Self.received(scene, point, written), comment)
             #expect(stage.server.gotReset && stage.client.gotReset, comment)
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: FaultPoint.allCases) func aMutedDirectionDeliversNothingMore(point: FaultPoint) {
-        Self.run(point, .mute) { scene, written, stage, comment in
+        Self.run(point, .stall) { scene, written, stage, comment in
             #expect(stage.server.received == Array(scene.up.prefix(written.up)), comment)
             #expect(stage.client.received == Array(scene.down.prefix(written.down)), comment)
             #expect(stage.sockets.ended.isEmpty, comment)
@@ -97,7 +97,7 @@ import Testing
             }
             #expect(stage.sockets.box.link.bytesHeld == 0, "muted bytes are discarded; \(comment)")
             // The ends of the muted stream are not delivered either.
-            let sender: Side = point <= .partlySent ? .client : .server
+            let sender: Side = point <= .midRequest ? .client : .server
             stage.sockets.report(.inputClosed(sender), stage.id)
             stage.sockets.wait(.seconds(50))
             let receiver = stage.sockets.socket(sender.opposite, stage.id)
@@ -112,12 +112,12 @@ import Testing
 
     @Test(arguments: FaultPoint.allCases) func aHeldConnectionDeliversNothingAndThenEverything(point: FaultPoint) {
         let time = Nanoseconds.seconds(10)
-        Self.run(point, .hold(time), conditions: [Self.late], until: Instant(.seconds(9))) {
+        Self.run(point, .delay(time), conditions: [Self.late], until: Instant(.seconds(9))) {
             scene, written, stage, comment in
             // Bytes of earlier exchanges wait where they are.
             let isFirst = scene.exchanges.count == 1
-            if point > .queued || isFirst { #expect(stage.server.received.count == written.up, comment) }
-            if point > .committed || isFirst { #expect(stage.client.received.count == written.down, comment) }
+            if point > .beforeRequest || isFirst { #expect(stage.server.received.count == written.up, comment) }
+            if point > .beforeResponse || isFirst { #expect(stage.client.received.count == written.down, comment) }
             let fired = stage.fault?.time ?? .start
             stage.run(until: fired + (time - Nanoseconds(1)))
             let before = (stage.server.received.count, stage.client.received.count)
@@ -129,20 +129,20 @@ import Testing
             #expect(later.allSatisfy { $0 <= fired.sinceStart || $0 >= fired.sinceStart + time }, comment)
             #expect(before.0 <= scene.up.count && before.1 <= scene.down.count)
         }
-        Self.run(point, .hold(time)) { scene, _, stage, comment in
+        Self.run(point, .delay(time)) { scene, _, stage, comment in
             #expect(stage.server.received == scene.up && stage.client.received == scene.down, comment)
             #expect(!stage.client.gotReset && !stage.server.gotReset && stage.sockets.ended.isEmpty, comment)
             #expect(stage.sockets.box.link.bytesHeld == 0, comment)
         }
     }
 
-    @Test(arguments: FaultPoint.allCases.filter { $0 != .answered }) func aTrickledMessageKeepsItsRate(
+    @Test(arguments: FaultPoint.allCases.filter { $0 != .afterResponse }) func aTrickledMessageKeepsItsRate(
         point: FaultPoint
     ) {
-        let isUp = point <= .partlySent
+        let isUp = point <= .midRequest
         for rate: Int64 in [50, 20_000] {
             let cases = Self.cases.filter { rate > 1000 || $0.0.down.count < 600 }
-            Self.run(point, .trickle(bytesPerSecond: rate), cases: cases) { scene, written, stage, comment in
+            Self.run(point, .throttle(bytesPerSecond: rate), cases: cases) { scene, written, stage, comment in
                 #expect(stage.server.received == scene.up && stage.client.received == scene.down, comment)
                 let socket = isUp ? stage.server : stage.client
                 let start = isUp ? written.up : written.down
@@ -170,21 +170,21 @@ import Testing
         }
     }
 
-    @Test(arguments: FaultPoint.allCases.filter { $0 <= .committed }) func aReplyReplacesTheServersResponse(
+    @Test(arguments: FaultPoint.allCases.filter { $0 <= .beforeResponse }) func aReplyReplacesTheServersResponse(
         point: FaultPoint
     ) throws {
-        let reply = FaultReply(status: 503, fields: [.init("Retry-After", "7")], body: Array("later".utf8))
+        let reply = FaultResponse(status: 503, fields: [.init("Retry-After", "7")], body: Array("later".utf8))
         let expected = Array(
             "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nlater".utf8)
-        Self.run(point, .reply(reply)) { scene, written, stage, comment in
+        Self.run(point, .respond(reply)) { scene, written, stage, comment in
             // Only at `queued` the server does not receive the request.
-            let up = point == .queued ? Array(scene.up.prefix(written.up)) : scene.up
+            let up = point == .beforeRequest ? Array(scene.up.prefix(written.up)) : scene.up
             #expect(stage.server.received == up, comment)
             #expect(stage.client.received == Array(scene.down.prefix(written.down)) + expected, comment)
             let number = scene.exchanges.count - 1
             #expect(stage.sockets.exchangeEvents.contains("\(number) response delivered 503"), comment)
             let isCommitted = stage.sockets.exchangeEvents.contains { $0.hasPrefix("\(number) committed 20") }
-            #expect(isCommitted == (point != .queued), comment)
+            #expect(isCommitted == (point != .beforeRequest), comment)
             // The next exchange on the connection is not changed.
             let (next, response) = (FaultScene.request("PUT", "/notes/n2", body: 3), FaultScene.response(404, body: 2))
             stage.sockets.send(next.bytes, from: .client, stage.id)
@@ -209,7 +209,7 @@ import Testing
         Self.run(point, .report(), kills: true) { scene, written, stage, comment in
             #expect(stage.server.received == Array(scene.up.prefix(written.up)), comment)
             #expect(stage.client.received.count <= written.down, comment)
-            if point > .committed { #expect(stage.client.received.count == written.down, comment) }
+            if point > .beforeResponse { #expect(stage.client.received.count == written.down, comment) }
             #expect(stage.server.gotReset, comment)
             #expect(stage.sockets.ended == [stage.id], comment)
         }
@@ -228,10 +228,10 @@ import Testing
     /// A client that has the last byte may act on the response before it is killed.
     @Test func aReportThatHoldsWithholdsTheLastByteOfTheResponse() {
         for (scene, pieces) in Self.fewCases {
-            let rule = Self.rule(.answered, .report(hold: .seconds(10)))
+            let rule = Self.rule(.afterResponse, .report(hold: .seconds(10)))
             var stage = FaultStage(scene, pieces, Self.late, [rule])
             stage.run(until: Instant(.seconds(9)))
-            #expect(stage.fault?.point == .answered)
+            #expect(stage.fault?.point == .afterResponse)
             #expect(stage.client.received == Array(scene.down.dropLast()))
             stage.run()
             #expect(stage.client.received == scene.down)
@@ -242,7 +242,7 @@ import Testing
         point: FaultPoint, side: FaultSide
     ) {
         for isAbort in [true, false] {
-            let action: FaultAction = isAbort ? .abort : .close
+            let action: FaultAction = isAbort ? .reset : .close
             Self.run(point, action, side: side, cases: Self.fewCases, until: Instant(.seconds(50))) {
                 scene, written, stage, comment in
                 let (ended, open) = side == .client ? (stage.client, stage.server) : (stage.server, stage.client)
@@ -260,7 +260,7 @@ import Testing
     @Test(arguments: FaultPoint.allCases, FaultSide.allCases) func bothDirectionsMayBeMuted(
         point: FaultPoint, side: FaultSide
     ) {
-        Self.run(point, .mute, side: side, cases: Self.fewCases, until: Instant(.seconds(50))) {
+        Self.run(point, .stall, side: side, cases: Self.fewCases, until: Instant(.seconds(50))) {
             scene, written, stage, comment in
             if side != .client { #expect(stage.server.received.count <= written.up, comment) }
             if side != .server { #expect(stage.client.received.count <= written.down, comment) }

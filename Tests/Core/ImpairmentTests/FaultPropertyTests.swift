@@ -18,23 +18,24 @@ import Testing
 
     private static func rule(_ plan: inout ConversationPlan, replies: Bool) -> FaultRule {
         let actions: [FaultAction] = [
-            .abort, .close, .mute, .hold(.milliseconds(Int64(plan.number(1...3000)))),
-            .trickle(bytesPerSecond: Int64(plan.number(1...100_000))),
+            .reset, .close, .stall, .delay(.milliseconds(Int64(plan.number(1...3000)))),
+            .throttle(bytesPerSecond: Int64(plan.number(1...100_000))),
             .report(hold: .milliseconds(Int64(plan.number(0...100)))),
-            .reply(
-                FaultReply(status: 500 + plan.number(0...4), body: [UInt8](repeating: 9, count: plan.number(0...50)))),
+            .respond(
+                FaultResponse(status: 500 + plan.number(0...4), body: [UInt8](repeating: 9, count: plan.number(0...50)))
+            ),
         ]
         while true {
             let point = plan.number(0...7) == 7 ? nil : FaultPoint.allCases[plan.number(0...6)]
             let action = actions[plan.number(0...(replies ? 6 : 5))]
-            let isPart = point == .partlySent || point == .partlyAnswered
+            let isPart = point == .midRequest || point == .midResponse
             var side: FaultSide?
-            if [.abort, .close, .mute].contains(action), plan.number(0...2) == 0 {
+            if [.reset, .close, .stall].contains(action), plan.number(0...2) == 0 {
                 side = FaultSide.allCases[plan.number(0...2)]
             }
             let rule = FaultRule(
                 method: plan.number(0...3) == 0 ? "PUT" : nil, subject: plan.number(0...3) == 0 ? "*1" : nil,
-                nth: plan.number(1...2), times: 1...plan.number(1...3), chance: plan.number(0...1) == 0 ? 1 : 0.5,
+                nth: plan.number(1...2), times: 1...plan.number(1...3), probability: plan.number(0...1) == 0 ? 1 : 0.5,
                 point: point, bytes: isPart && plan.number(0...1) == 0 ? Int64(plan.number(0...600)) : nil, side: side,
                 action: action)
             if rule.problem == nil { return rule }

@@ -11,9 +11,9 @@ import Wire
 @Suite struct FaultRuleTests {
     private static let way = DirectionConditions(delay: .milliseconds(20))
     private static let late = Conditions(up: way, down: way)
-    private static let reply = FaultAction.reply(FaultReply(status: 503))
+    private static let reply = FaultAction.respond(FaultResponse(status: 503))
     private static let actions: [FaultAction] = [
-        .abort, .close, .mute, .hold(.seconds(1)), .trickle(bytesPerSecond: 10), reply, .report(),
+        .reset, .close, .stall, .delay(.seconds(1)), .throttle(bytesPerSecond: 10), reply, .report(),
     ]
 
     private static func request(_ method: String, _ path: String) -> [UInt8] {
@@ -55,8 +55,8 @@ import Wire
         for action in Self.actions {
             let isPossible =
                 switch action {
-                case .reply: point < .answerStarted
-                case .trickle: point != .answered
+                case .respond: point < .afterResponseHead
+                case .throttle: point != .afterResponse
                 default: true
                 }
             let rule = FaultRule(point: point, action: action)
@@ -82,23 +82,27 @@ import Wire
 
     @Test func valuesOutOfRangeAreRefused() {
         let rules: [(FaultRule, String)] = [
-            (FaultRule(nth: 0, action: .abort), "nth"), (FaultRule(times: 0...0, action: .abort), "times"),
-            (FaultRule(times: -1...3, action: .abort), "times"), (FaultRule(chance: 1.5, action: .abort), "chance"),
-            (FaultRule(chance: .nan, action: .abort), "chance"), (FaultRule(bytes: 4, action: .abort), "bytes"),
-            (FaultRule(point: .partlySent, bytes: -1, action: .abort), "bytes"),
-            (FaultRule(path: String(repeating: "x", count: 1025), action: .abort), "pattern"),
-            (FaultRule(side: .client, action: .hold(.seconds(1))), "side"), (FaultRule(action: .hold(.zero)), "hold"),
-            (FaultRule(action: .hold(Nanoseconds(.max))), "hold"),
-            (FaultRule(action: .trickle(bytesPerSecond: 0)), "rate"),
-            (FaultRule(action: .reply(FaultReply(status: 101))), "status"),
-            (FaultRule(action: .reply(FaultReply(status: 200, fields: [.init("X", "a\r\nB: c")]))), "header"),
+            (FaultRule(nth: 0, action: .reset), "nth"), (FaultRule(times: 0...0, action: .reset), "times"),
+            (FaultRule(times: -1...3, action: .reset), "times"),
+            (FaultRule(probability: 1.5, action: .reset), "probability"),
+            (FaultRule(probability: .nan, action: .reset), "probability"),
+            (FaultRule(bytes: 4, action: .reset), "bytes"),
+            (FaultRule(point: .midRequest, bytes: -1, action: .reset), "bytes"),
+            (FaultRule(path: String(repeating: "x", count: 1025), action: .reset), "pattern"),
+            (FaultRule(side: .client, action: .delay(.seconds(1))), "side"),
+            (FaultRule(action: .delay(.zero)), "delay"),
+            (FaultRule(action: .delay(Nanoseconds(.max))), "delay"),
+            (FaultRule(action: .throttle(bytesPerSecond: 0)), "rate"),
+            (FaultRule(action: .respond(FaultResponse(status: 101))), "status"),
+            (FaultRule(action: .respond(FaultResponse(status: 200, fields: [.init("X", "a\r\nB: c")]))), "header"),
             (
-                FaultRule(action: .reply(FaultReply(status: 200, body: [UInt8](repeating: 0, count: 1 << 20 + 1)))),
+                FaultRule(
+                    action: .respond(FaultResponse(status: 200, body: [UInt8](repeating: 0, count: 1 << 20 + 1)))),
                 "body"
             ),
         ]
         for (rule, word) in rules { #expect(rule.problem?.contains(word) == true, "\(word): \(rule.problem ?? "-")") }
-        #expect(FaultRule(times: 0...Int.max, chance: 0.5, point: nil, action: Self.reply).problem == nil)
+        #expect(FaultRule(times: 0...Int.max, probability: 0.5, point: nil, action: Self.reply).problem == nil)
     }
 
     @Test(arguments: [
@@ -121,7 +125,8 @@ import Wire
     @Test func aRuleAppliesFromItsNthMatchOn() throws {
         var sockets = VirtualSockets(Self.late, exchangeTracking: ExchangeTracking())
         _ = try Self.add(
-            FaultRule(method: "PUT", path: "/notes/*", nth: 2, times: 1...2, point: .received, action: Self.reply),
+            FaultRule(
+                method: "PUT", path: "/notes/*", nth: 2, times: 1...2, point: .beforeRequestEnd, action: Self.reply),
             sockets)
         let id = sockets.open()
         let requests = [
@@ -139,8 +144,8 @@ import Wire
 
     @Test func theFirstOfSeveralRulesIsUsed() throws {
         var sockets = VirtualSockets(Self.late, exchangeTracking: ExchangeTracking())
-        _ = try Self.add(FaultRule(method: "PUT", times: 1...5, point: .received, action: Self.reply), sockets)
-        _ = try Self.add(FaultRule(times: 2...5, point: .committed, action: .hold(.seconds(1))), sockets)
+        _ = try Self.add(FaultRule(method: "PUT", times: 1...5, point: .beforeRequestEnd, action: Self.reply), sockets)
+        _ = try Self.add(FaultRule(times: 2...5, point: .beforeResponse, action: .delay(.seconds(1))), sockets)
         let id = sockets.open()
         for method in ["PUT", "GET", "PUT"] { Self.exchange(&sockets, id, method, "/a") }
         #expect(Self.status(sockets) == [[0, 2, 2, 2], [1, 3, 3, 1]])
@@ -151,11 +156,12 @@ import Wire
     @Test func chanceIsDrawnFromTheStreamOfTheRule() throws {
         func fired(_ seed: UInt64, others: Bool) throws -> [Bool] {
             var sockets = VirtualSockets(Self.late, exchangeTracking: ExchangeTracking(), seed: seed)
-            let rule = FaultRule(times: 0...Int.max, chance: 0.3, point: nil, action: .report())
+            let rule = FaultRule(times: 0...Int.max, probability: 0.3, point: nil, action: .report())
             _ = try Self.add(rule, sockets)
             if others {
                 _ = try Self.add(
-                    FaultRule(method: "PUT", times: 0...Int.max, chance: 0.5, point: nil, action: .report()), sockets)
+                    FaultRule(method: "PUT", times: 0...Int.max, probability: 0.5, point: nil, action: .report()),
+                    sockets)
             }
             let id = sockets.open()
             for _ in 0..<40 { Self.exchange(&sockets, id, "GET", "/a") }
@@ -187,7 +193,7 @@ import Wire
         for event in sockets.allExchangeEvents {
             if case .faultInjected(_, _, let point, _) = event.event { points.insert(point) }
         }
-        #expect(points == [.queued, .partlySent, .received, .committed])
+        #expect(points == [.beforeRequest, .midRequest, .beforeRequestEnd, .beforeResponse])
         #expect(Self.status(sockets) == [[0, 60, 60, 60]])
     }
 
@@ -195,7 +201,7 @@ import Wire
         var sockets = VirtualSockets(
             Self.late,
             exchangeTracking: ExchangeTracking { _, body in String(decoding: body.prefix(4), as: UTF8.self) })
-        _ = try Self.add(FaultRule(subject: "n2*", point: .queued, action: Self.reply), sockets)
+        _ = try Self.add(FaultRule(subject: "n2*", point: .beforeRequest, action: Self.reply), sockets)
         let id = sockets.open()
         for note in ["n1aa", "n2bb"] {
             for piece in ["POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n", note] {
@@ -220,8 +226,8 @@ import Wire
         var sockets = VirtualSockets(Self.late)
         let old = sockets.open()
         let new = sockets.open()
-        let first = try Self.add(FaultRule(times: 1...Int.max, action: .abort), sockets)
-        let second = try Self.add(FaultRule(method: "PUT", action: .mute), sockets)
+        let first = try Self.add(FaultRule(times: 1...Int.max, action: .reset), sockets)
+        let second = try Self.add(FaultRule(method: "PUT", action: .stall), sockets)
         #expect([first, second] == [0, 1])
         let isPassThrough = sockets.box.link.isPassThrough
         #expect(!isPassThrough)
@@ -233,24 +239,24 @@ import Wire
         #expect(Self.remove(first, &sockets) && !Self.remove(first, &sockets))
         Self.exchange(&sockets, new, "GET", "/a")
         #expect(sockets.socket(.client, new).received == Self.response)
-        #expect(try Self.add(FaultRule(action: .abort), sockets) == 2, "numbers are not used again")
+        #expect(try Self.add(FaultRule(action: .reset), sockets) == 2, "numbers are not used again")
         #expect(Self.remove(2, &sockets) && Self.remove(second, &sockets))
         #expect(sockets.box.link.faultRules.isEmpty && sockets.exchangeEvents.isEmpty)
     }
 
     @Test func theNumberOfRulesIsLimited() throws {
         let sockets = VirtualSockets()
-        for _ in 0..<1000 { _ = try Self.add(FaultRule(action: .abort), sockets) }
-        #expect(throws: FaultRuleError.self) { try Self.add(FaultRule(action: .abort), sockets) }
+        for _ in 0..<1000 { _ = try Self.add(FaultRule(action: .reset), sockets) }
+        #expect(throws: FaultRuleError.self) { try Self.add(FaultRule(action: .reset), sockets) }
     }
 
     @Test(arguments: FaultPoint.allCases) func aRemovedRuleLetsGoOfWhatItHolds(point: FaultPoint) throws {
-        for action in [FaultAction.hold(.seconds(1000)), .trickle(bytesPerSecond: 1), .report(hold: .seconds(1000))] {
+        for action in [FaultAction.delay(.seconds(1000)), .throttle(bytesPerSecond: 1), .report(hold: .seconds(1000))] {
             guard action.problem(at: point) == nil else { continue }
             var stage = FaultStage(.oneBody, .random, Self.late, [FaultRule(point: point, action: action)])
             stage.run(until: Instant(.seconds(5)))
             #expect(stage.fault?.point == point)
-            let isWhole = stage.client.received == stage.scene.down && point != .answered
+            let isWhole = stage.client.received == stage.scene.down && point != .afterResponse
             #expect(!isWhole)
             stage.sockets.wait(Instant(.seconds(5)) - stage.sockets.now)
             #expect(Self.remove(0, &stage.sockets))
@@ -263,9 +269,9 @@ import Wire
     /// A rule may also be removed before its fault fires, while it withholds a request or a response.
     @Test func aRemovedRuleReleasesWithheldMessages() throws {
         for (rule, part) in [
-            (FaultRule(point: .queued, action: .abort), "PUT /a HTTP/1.1\r\nHo"),
+            (FaultRule(point: .beforeRequest, action: .reset), "PUT /a HTTP/1.1\r\nHo"),
             (
-                FaultRule(subject: "x", point: .partlySent, action: .abort),
+                FaultRule(subject: "x", point: .midRequest, action: .reset),
                 "PUT /a HTTP/1.1\r\nContent-Length: 9\r\n\r\nab"
             ),
         ] {
@@ -279,7 +285,7 @@ import Wire
             sockets.runToQuiet()
             #expect(sockets.socket(.server, id).received == Array(part.utf8))
         }
-        var sockets = VirtualSockets(Self.late, exchangeTracking: ExchangeTracking(rules: [FaultRule(action: .mute)]))
+        var sockets = VirtualSockets(Self.late, exchangeTracking: ExchangeTracking(rules: [FaultRule(action: .stall)]))
         let id = sockets.open()
         sockets.send(Self.request("GET", "/"), from: .client, id)
         sockets.runToQuiet()
@@ -301,7 +307,7 @@ import Wire
         var sockets = VirtualSockets(
             Self.late, limits: limits,
             exchangeTracking: ExchangeTracking(rules: [
-                FaultRule(path: "/a", point: .received, action: .hold(.seconds(100)))
+                FaultRule(path: "/a", point: .beforeRequestEnd, action: .delay(.seconds(100)))
             ]))
         let (held, other) = (sockets.open(), sockets.open())
         sockets.send(Self.request("GET", "/a"), from: .client, held)
@@ -335,7 +341,7 @@ import Wire
     @Test(arguments: [true, false]) func aResponseLargerThanTheShareIsNotWithheld(isDiscarded: Bool) {
         var limits = BufferLimits()
         limits.toxicBytesMaxPerDirection = 20_000
-        let action: FaultAction = isDiscarded ? .reply(FaultReply(status: 500)) : .hold(.seconds(5))
+        let action: FaultAction = isDiscarded ? .respond(FaultResponse(status: 500)) : .delay(.seconds(5))
         var stage = FaultStage(.largeChunks, .random, Self.late, [FaultRule(action: action)], limits: limits)
         stage.run()
         #expect(stage.server.received == stage.scene.up)
@@ -353,7 +359,7 @@ import Wire
     @Test(arguments: ["\u{16}\u{3}\u{1}hello", "SSH-2.0-x\r\n", "EHLO example\r\n", "*1\r\n$4\r\nPING\r\n"])
     func otherProtocolsDoNotWait(text: String) throws {
         var sockets = VirtualSockets(
-            Self.late, exchangeTracking: ExchangeTracking(rules: [FaultRule(point: .queued, action: .abort)]))
+            Self.late, exchangeTracking: ExchangeTracking(rules: [FaultRule(point: .beforeRequest, action: .reset)]))
         let id = sockets.open()
         sockets.send(Array(text.utf8), from: .client, id)
         sockets.runToQuiet()
@@ -368,7 +374,7 @@ import Wire
             (FaultScene.oneBody, Int64(17), 17), (.oneBody, 100_000, 199), (.oneBody, 0, 0), (.smallChunks, 10, 10),
             (.smallChunks, 100_000, FaultScene.smallChunks.target.response.body.count - 1),
         ] {
-            let rule = FaultRule(point: .partlyAnswered, bytes: bytes, action: .abort)
+            let rule = FaultRule(point: .midResponse, bytes: bytes, action: .reset)
             var stage = FaultStage(scene, pieces, Self.late, [rule])
             stage.run()
             let head = scene.target.response.head.count

@@ -89,22 +89,22 @@ struct FaultScene {
     /// reach the point.
     func written(at point: FaultPoint, _ action: FaultAction) -> PerDirection<Int>? {
         switch point {
-        case .queued: before
-        case .partlySent: target.request.part.map { PerDirection(up: before.up + $0, down: before.down) }
-        case .received: PerDirection(up: up.count - (Self.withholdsLastByte(action) ? 1 : 0), down: before.down)
-        case .committed: PerDirection(up: up.count, down: before.down)
-        case .answerStarted: PerDirection(up: up.count, down: before.down + target.response.head.count)
-        case .partlyAnswered: target.response.part.map { PerDirection(up: up.count, down: before.down + $0) }
-        case .answered: PerDirection(up: up.count, down: down.count)
+        case .beforeRequest: before
+        case .midRequest: target.request.part.map { PerDirection(up: before.up + $0, down: before.down) }
+        case .beforeRequestEnd: PerDirection(up: up.count - (Self.withholdsLastByte(action) ? 1 : 0), down: before.down)
+        case .beforeResponse: PerDirection(up: up.count, down: before.down)
+        case .afterResponseHead: PerDirection(up: up.count, down: before.down + target.response.head.count)
+        case .midResponse: target.response.part.map { PerDirection(up: up.count, down: before.down + $0) }
+        case .afterResponse: PerDirection(up: up.count, down: down.count)
         }
     }
 
     /// Whether the last byte of a request is withheld at `received`.
     private static func withholdsLastByte(_ action: FaultAction) -> Bool {
         switch action {
-        case .abort, .close, .mute, .hold: true
+        case .reset, .close, .stall, .delay: true
         case .report(let time): time > .zero
-        case .trickle, .reply: false
+        case .throttle, .respond: false
         }
     }
 
@@ -112,9 +112,9 @@ struct FaultScene {
     func offset(at point: FaultPoint, _ action: FaultAction) -> Int64? {
         written(at: point, action).map { written in
             switch point {
-            case .queued, .committed: 0
-            case .partlySent, .received: Int64(written.up - before.up)
-            case .answerStarted, .partlyAnswered, .answered: Int64(written.down - before.down)
+            case .beforeRequest, .beforeResponse: 0
+            case .midRequest, .beforeRequestEnd: Int64(written.up - before.up)
+            case .afterResponseHead, .midResponse, .afterResponse: Int64(written.down - before.down)
             }
         }
     }

@@ -10,24 +10,24 @@ import Testing
 @Suite struct FaultTableTests {
     static func action(_ name: String) -> FaultAction {
         switch name {
-        case "cut": .abort
+        case "reset": .reset
         case "close": .close
-        case "mute": .mute
-        case "hold": .hold(.milliseconds(200))
-        case "trickle": .trickle(bytesPerSecond: 2000)
-        case "reply": .reply(FaultReply(status: 503, body: Array("later".utf8)))
+        case "stall": .stall
+        case "delay": .delay(.milliseconds(200))
+        case "throttle": .throttle(bytesPerSecond: 2000)
+        case "respond": .respond(FaultResponse(status: 503, body: Array("later".utf8)))
         default: .report(hold: .seconds(10))
         }
     }
 
     @Test func theTableHasEveryActionThatIsPossible() {
         for point in FaultPoint.allCases {
-            let expected = ["cut", "close", "mute", "hold", "trickle", "reply", "kill"].filter {
+            let expected = ["reset", "close", "stall", "delay", "throttle", "respond", "kill"].filter {
                 Self.action($0).problem(at: point) == nil
             }
             #expect(FaultTable.rows.filter { $0.point == point.rawValue }.map(\.action) == expected)
         }
-        #expect(FaultTable.rows.filter { $0.point == "stored" }.map(\.action) == ["cut", "close", "kill"])
+        #expect(FaultTable.rows.filter { $0.point == "stored" }.map(\.action) == ["reset", "close", "kill"])
     }
 
     @Test(arguments: FaultTable.rows) func aFaultFiresWhereItShould(_ row: FaultTable.Row) {
@@ -60,7 +60,7 @@ import Testing
                     sockets.report(.inputClosed(.client), id)
                 } else if isStored, row.action != "kill", sockets.box.link.connections.contains(id), !isKilled {
                     isKilled = true
-                    sockets.box.link.closeConnection(id, abortively: row.action == "cut", at: sockets.now)
+                    sockets.box.link.closeConnection(id, abortively: row.action == "reset", at: sockets.now)
                     sockets.wait(.zero)
                 }
                 guard let deadline = sockets.box.link.nextDeadline else { break }

@@ -21,7 +21,7 @@ import Testing
     }
 
     private static func inject(_ sockets: VirtualSockets, _ exchange: Int, _ id: FlowID) -> Bool {
-        sockets.box.link.injectFault(.mute, rule: 7, into: ExchangeID(number: exchange), of: id, at: sockets.now)
+        sockets.box.link.injectFault(.stall, rule: 7, into: ExchangeID(number: exchange), of: id, at: sockets.now)
     }
 
     @Test func anInjectedFaultWithholdsTheResponse() {
@@ -80,33 +80,34 @@ import Testing
         var sockets = VirtualSockets(Conditions(up: way, down: way), exchangeTracking: ExchangeTracking())
         let id = sockets.open()
         sockets.send(Self.request, from: .client, id)
-        #expect(Self.inject(.abort, at: point, sockets, id) == (point != .queued), "the request has left")
-        #expect(!Self.inject(.mute, at: .committed, sockets, id) || point == .queued, "one fault per exchange")
+        #expect(Self.inject(.reset, at: point, sockets, id) == (point != .beforeRequest), "the request has left")
+        #expect(
+            !Self.inject(.stall, at: .beforeResponse, sockets, id) || point == .beforeRequest, "one fault per exchange")
         sockets.runToQuiet()
         sockets.send(Self.response, from: .server, id)
         sockets.runToQuiet()
         let head = Self.response.count - 4
         let expected: (up: Int, down: Int) =
             switch point {
-            case .queued: (Self.request.count, 0)
-            case .partlySent: (Self.request.count / 2, 0)
-            case .received: (Self.request.count - 1, 0)
-            case .committed: (Self.request.count, 0)
-            case .answerStarted: (Self.request.count, head)
-            case .partlyAnswered: (Self.request.count, head + 2)
-            case .answered: (Self.request.count, head + 4)
+            case .beforeRequest: (Self.request.count, 0)
+            case .midRequest: (Self.request.count / 2, 0)
+            case .beforeRequestEnd: (Self.request.count - 1, 0)
+            case .beforeResponse: (Self.request.count, 0)
+            case .afterResponseHead: (Self.request.count, head)
+            case .midResponse: (Self.request.count, head + 2)
+            case .afterResponse: (Self.request.count, head + 4)
             }
         #expect(sockets.socket(.server, id).received == Array(Self.request.prefix(expected.up)))
         #expect(sockets.socket(.client, id).received == Array(Self.response.prefix(expected.down)))
-        #expect(sockets.socket(.client, id).gotReset == (point != .queued))
+        #expect(sockets.socket(.client, id).gotReset == (point != .beforeRequest))
         #expect(sockets.exchangeEvents.contains("0 fault of rule 7"))
     }
 
     /// The server has received the request and has not responded: the point `received` is the present state.
     @Test func aFaultAtReceivedFiresAtOnceIfTheRequestHasArrived() {
         var (sockets, id) = Self.sockets(requests: 1)
-        #expect(!Self.inject(.abort, at: .partlySent, sockets, id), "the point has been passed")
-        #expect(Self.inject(.reply(FaultReply(status: 429)), at: .received, sockets, id))
+        #expect(!Self.inject(.reset, at: .midRequest, sockets, id), "the point has been passed")
+        #expect(Self.inject(.respond(FaultResponse(status: 429)), at: .beforeRequestEnd, sockets, id))
         sockets.runToQuiet()
         #expect(sockets.exchangeEvents.suffix(2) == ["0 fault of rule 7", "0 response delivered 429"])
         sockets.send(Self.response, from: .server, id)
@@ -119,7 +120,7 @@ import Testing
     @Test func aWithheldRequestCanBeKeptFromTheServer() {
         var sockets = VirtualSockets(
             exchangeTracking: ExchangeTracking(rules: [
-                FaultRule(times: 1...Int.max, point: .queued, action: .report())
+                FaultRule(times: 1...Int.max, point: .beforeRequest, action: .report())
             ]))
         let id = sockets.open()
         sockets.send(Self.request, from: .client, id)
@@ -170,7 +171,7 @@ import Testing
     /// A body longer than the sample: the decision is made before its end, and before its first byte has left.
     @Test func aLongRequestIsDecidedWhenTheSampleIsComplete() {
         var (sockets, id) = Self.deciding()
-        sockets.decide = { _ in FaultRule(point: .queued, action: .abort) }
+        sockets.decide = { _ in FaultRule(point: .beforeRequest, action: .reset) }
         let head = Array("PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n".utf8)
         sockets.send(head, from: .client, id)
         for _ in 0..<50 where !sockets.ended.contains(id) {
@@ -184,7 +185,7 @@ import Testing
     /// A fault that cannot apply is reported, so that an observer may apply it to a later exchange.
     @Test func aFaultThatCannotApplyIsMissed() {
         var (sockets, id) = Self.sockets(requests: 1)
-        #expect(!Self.inject(.abort, at: .queued, sockets, id))
+        #expect(!Self.inject(.reset, at: .beforeRequest, sockets, id))
         sockets.runToQuiet()
         sockets.wait(.milliseconds(1))
         #expect(sockets.allExchangeEvents.contains { "\($0.event)" == "0 fault of rule 7 missed queued" })

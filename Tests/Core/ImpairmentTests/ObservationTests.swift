@@ -115,7 +115,8 @@ import Testing
         let id = sockets.openEstablished(ConnectionSeed(number: 0, seed: 1), openedAt: .start, isMidStream: true)
         #expect(sockets.exchangeEvents.count == 1 && sockets.exchangeEvents[0].hasPrefix("not HTTP"))
         let isArmed = try? sockets.box.link.addFaultRule(
-            FaultRule(times: 1...10, point: .queued, action: .reply(FaultReply(status: 503))), at: sockets.now)
+            FaultRule(times: 1...10, point: .beforeRequest, action: .respond(FaultResponse(status: 503))),
+            at: sockets.now)
         #expect(isArmed == 0 && sockets.box.link.untrackedConnectionCount == 1)
         // A piece of a request body that looks like a request.
         exchange(&sockets, id)
@@ -131,7 +132,7 @@ import Testing
 
     @Test func faultsAreInjectedWithoutObservation() {
         var sockets = VirtualSockets(
-            Self.slow, exchangeTracking: ExchangeTracking(rules: [FaultRule(nth: 2, action: .abort)]))
+            Self.slow, exchangeTracking: ExchangeTracking(rules: [FaultRule(nth: 2, action: .reset)]))
         let id = sockets.open()
         exchange(&sockets, id)
         #expect(sockets.exchangeEvents.count == 4)

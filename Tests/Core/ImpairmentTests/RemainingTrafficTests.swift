@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func aMutedExchangeIsBlocked() {
-        let rule = FaultRule(times: 1...1, point: .committed, action: .mute)
+        let rule = FaultRule(times: 1...1, point: .beforeResponse, action: .stall)
         var (sockets, id) = Self.sockets(.clear, [rule])
         sockets.send(Self.request, from: .client, id)
         sockets.send(Self.response, from: .server, id)
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func aConnectionThatWaitsForTheClientsFINHasNone() {
-        let rule = FaultRule(times: 1...1, point: .queued, action: .reply(FaultReply(status: 503)))
+        let rule = FaultRule(times: 1...1, point: .beforeRequest, action: .respond(FaultResponse(status: 503)))
         var (sockets, id) = Self.sockets(.clear, [rule])
         sockets.send(Array("GET / HTTP/1.0\r\nHost: h\r\n\r\n".utf8), from: .client, id)
         #expect(sockets.socket(.client, id).gotFin && sockets.box.link.remainingTraffic(of: id) == .none)

@@ -61,7 +61,7 @@ private let hello = Array("hello".utf8)
 
     @Test func aTimelineThatRefusesAbortsOpenConnections() throws {
         var refusing = Conditions.clear
-        refusing.connectionPolicy = .refuse
+        refusing.connectionPolicy = .offline
         var sockets = VirtualSockets(.clear)
         sockets.startTimeline(
             try Timeline([
@@ -89,7 +89,7 @@ private let hello = Array("hello".utf8)
 
     @Test func aRampToARefusalAbortsAtItsEnd() throws {
         var refusing = Conditions.clear
-        refusing.connectionPolicy = .refuse
+        refusing.connectionPolicy = .offline
         var sockets = VirtualSockets(.clear)
         sockets.startTimeline(
             try Timeline([

@@ -126,7 +126,7 @@ import Testing
         #expect(run.name == "slow" && run.nextDeadline == Instant(.seconds(86_400)))
     }
 
-    @Test(arguments: [ConnectionPolicy.refuse, .portal, .dns]) func aRampEndsWithThePolicyOfItsTarget(
+    @Test(arguments: [ConnectionPolicy.offline, .portal, .dns]) func aRampEndsWithThePolicyOfItsTarget(
         _ target: ConnectionPolicy
     ) throws {
         let closed = Timeline.NamedConditions(

@@ -12,14 +12,14 @@ import Testing
     }
 
     /// A run whose scenario has n1, and in which A has edited it at 1 s.
-    private static func edit(acceptedAt: Int64 = 1, icon: History.Icon = .upload, isVirtual: Bool = true)
+    private static func edit(acceptedAt: Int64 = 1, icon: History.Icon = .upload, isSimulated: Bool = true)
         -> HandwrittenRun
     {
         var run = HandwrittenRun()
         run.scenario.notes = [.init(row: "n1", title: nil, text: "one", revision: 1)]
         run.step(.edit(row: "n1", title: nil, text: "two"))
         run.add(0, .phase(.script))
-        run.add(0, .world(.init(isVirtual: isVirtual, comparesBytes: false)))
+        run.add(0, .world(.init(isSimulated: isSimulated, comparesBytes: false)))
         run.show(0, "A", [("n1", "one", .plain)])
         run.add(1, .step(0))
         run.add(1, .action(actor: "A", .edit(row: "n1", text: "two")))
@@ -385,7 +385,7 @@ import Testing
 
     @Test func aProxyChangesNoByte() {
         var run = HandwrittenRun()
-        run.add(0, .world(.init(isVirtual: true, comparesBytes: true)))
+        run.add(0, .world(.init(isSimulated: true, comparesBytes: true)))
         #expect(Self.violation(run, .transparentProxy) == nil)
         #expect(Verdict(run.scenario, run.history).unchecked.allSatisfy { $0.invariant != .transparentProxy })
         run.add(1, .bytesChanged(device: "A", .down, offset: 17))

@@ -342,6 +342,6 @@ extension HandwrittenRun {
         scenario.faults.append(
             .init(
                 request: RequestPattern(method: nil, row: nil), device: nil,
-                action: .reply(.init(status: status, headers: headers)), location: SourceLocation(file: "s.yaml")))
+                action: .respond(.init(status: status, headers: headers)), location: SourceLocation(file: "s.yaml")))
     }
 }

@@ -16,7 +16,7 @@ import Testing
         var run = HandwrittenRun()
         run.scenario.notes = ["n1", "n2"].map { .init(row: $0, title: nil, text: "one", revision: 1) }
         run.add(0, .phase(.script))
-        run.add(0, .world(.init(isVirtual: true, comparesBytes: false)))
+        run.add(0, .world(.init(isSimulated: true, comparesBytes: false)))
         run.add(0, .policy(device: "A", ClientPolicy()))
         run.add(0, .started(device: "A"))
         run.link(0, "A", "wifi")
@@ -169,7 +169,7 @@ import Testing
                 if action == time { run.add(time, .action(actor: "A", .sync)) }
                 run.add(time, .connectionAttempt(number, device: "A"))
             }
-            run.add(2_000, .phase(.heal))
+            run.add(2_000, .phase(.restore))
             return Self.violation(run, .boundedRetries)
         }
         let equal: [Int64] = [10, 70, 130, 190, 250, 310]

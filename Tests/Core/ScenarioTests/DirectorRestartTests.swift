@@ -114,7 +114,7 @@ import Testing
     @Test func theOthersConvergeWithoutADeviceThatDoesNotComeBack() throws {
         for isRestored in [true, false] {
             var scenario = Self.scenario(restored: isRestored, [(0, Tests.wifi, true), (20, Tests.dead, false)])
-            scenario.healAt = .seconds(60)
+            scenario.restoreAt = .seconds(60)
             scenario.steps = [Tests.at(30, "A", Tests.edit("two")), Tests.at(31, "B", Tests.edit("three"))]
             let world = try FakeWorld(scenario)
             #expect(world.run().result == .pass)

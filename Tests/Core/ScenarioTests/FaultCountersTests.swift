@@ -24,32 +24,33 @@ import Testing
 
     @Test func anyPointIsOneAtWhichTheActionIsPossible() {
         let all: Set<Scenario.Fault.Point> = [
-            .queued, .partlySent, .received, .committed, .answerStarted, .partlyAnswered, .answered, .stored,
+            .beforeRequest, .midRequest, .beforeRequestEnd, .beforeResponse, .afterResponseHead, .midResponse,
+            .afterResponse, .stored,
         ]
-        #expect(Set(Self.points([Self.fault(.cut, at: .any)])) == all)
+        #expect(Set(Self.points([Self.fault(.reset, at: .any)])) == all)
         #expect(Set(Self.points([Self.fault(.kill(device: nil), at: .any)])) == all)
-        #expect(Set(Self.points([Self.fault(.mute, at: .any)])) == all.subtracting([.stored]))
+        #expect(Set(Self.points([Self.fault(.stall, at: .any)])) == all.subtracting([.stored]))
         #expect(
-            Set(Self.points([Self.fault(.trickle(bytesPerSecond: 1), at: .any)]))
-                == all.subtracting([.answered, .stored]))
+            Set(Self.points([Self.fault(.throttle(bytesPerSecond: 1), at: .any)]))
+                == all.subtracting([.afterResponse, .stored]))
         #expect(
-            Set(Self.points([Self.fault(.reply(.init(status: 503)), at: .any)]))
-                == [.queued, .partlySent, .received, .committed])
+            Set(Self.points([Self.fault(.respond(.init(status: 503)), at: .any)]))
+                == [.beforeRequest, .midRequest, .beforeRequestEnd, .beforeResponse])
     }
 
     @Test func theSeedAndTheFaultAloneDecideOnThePoints() {
-        let points = Self.points([Self.fault(.cut, at: .any)])
-        #expect(Self.points([Self.fault(.cut, at: .any)]) == points)
-        #expect(Self.points([Self.fault(.cut, at: .any)], seed: 2) != points)
-        #expect(Self.points([Self.fault(.cut, at: .any), Self.fault(.close, at: .any)]) == points)
+        let points = Self.points([Self.fault(.reset, at: .any)])
+        #expect(Self.points([Self.fault(.reset, at: .any)]) == points)
+        #expect(Self.points([Self.fault(.reset, at: .any)], seed: 2) != points)
+        #expect(Self.points([Self.fault(.reset, at: .any), Self.fault(.close, at: .any)]) == points)
     }
 
-    private static func chance(
-        _ method: String, _ action: Scenario.Fault.Action = .cut, times: ClosedRange<Int> = 0...1000
+    private static func probability(
+        _ method: String, _ action: Scenario.Fault.Action = .reset, times: ClosedRange<Int> = 0...1000
     ) -> Scenario.Fault {
         .init(
-            request: .init(method: method, row: nil), chance: Probability(partsPerMillion: 300_000), times: times,
-            device: nil, point: .committed, action: action, location: SourceLocation(file: "s.yaml"))
+            request: .init(method: method, row: nil), probability: Probability(partsPerMillion: 300_000), times: times,
+            device: nil, point: .beforeResponse, action: action, location: SourceLocation(file: "s.yaml"))
     }
 
     /// Returns the numbers of the requests to which a fault applies.
@@ -64,7 +65,9 @@ import Testing
     }
 
     @Test func theRemovalOfAFaultDoesNotChangeTheDrawsOfOthers() {
-        let (first, second, third) = (Self.chance("PUT"), Self.chance("POST"), Self.chance("POST", .mute))
+        let (first, second, third) = (
+            Self.probability("PUT"), Self.probability("POST"), Self.probability("POST", .stall)
+        )
         let drawn = Self.applied(1, of: [first, second])
         #expect((10...50).contains(drawn.count), "\(drawn)")
         #expect(Self.applied(0, of: [second]) == drawn)
@@ -74,11 +77,11 @@ import Testing
         #expect(Set(Self.applied(1, of: [second, third])) == alone.subtracting(hidden))
         #expect(alone != hidden)
         // The number of times that a fault may apply is no part of its name.
-        #expect(Self.applied(0, of: [Self.chance("POST", times: 1...3)]) == Array(drawn.prefix(3)))
+        #expect(Self.applied(0, of: [Self.probability("POST", times: 1...3)]) == Array(drawn.prefix(3)))
     }
 
     @Test func equalFaultsDrawDifferentRequests() {
-        let fault = Self.chance("PUT")
+        let fault = Self.probability("PUT")
         #expect(Self.applied(0, of: [fault, fault]) == Self.applied(0, of: [fault]))
         // With the same draws, the first one would apply in its place each time.
         #expect(!Self.applied(1, of: [fault, fault]).isEmpty)
@@ -86,7 +89,7 @@ import Testing
 
     @Test func aFaultThatCannotBeIsRefused() {
         var scenario = Scenario(name: "f")
-        scenario.faults = [Self.fault(.mute, at: .stored)]
+        scenario.faults = [Self.fault(.stall, at: .stored)]
         #expect(throws: ScenarioDirector.PlanError.self) { try ScenarioDirector(scenario) }
     }
 
@@ -154,7 +157,7 @@ import Testing
         scenario.devices = ["A", "B"].map { .init(name: $0, user: "ada", startsSynced: true, network: []) }
         scenario.workload = [
             .init(
-                trigger: .when(device: "any", condition, delay: .seconds(delay)), actors: actors, over: nil, mix: mix,
+                trigger: .when(device: "any", condition, delay: .seconds(delay)), actors: actors, notes: nil, mix: mix,
                 location: SourceLocation(file: "s.yaml"))
         ]
         return ReactiveWorkload(scenario, seed: 1)

@@ -154,14 +154,14 @@ import Testing
                 run.scenario.faults = [
                     .init(
                         request: RequestPattern(method: nil, row: nil), device: nil,
-                        action: .reply(.init(status: 503, headers: headers)),
+                        action: .respond(.init(status: 503, headers: headers)),
                         location: SourceLocation(file: "s.yaml"))
                 ]
                 run.exchange(
                     3, "GET", key: nil, responded: nil, received: 503,
-                    fault: .fault(index: 0, exchange: 0, point: .committed))
+                    fault: .fault(index: 0, exchange: 0, point: .beforeResponse))
             }
-            run.add(20, .phase(.heal))
+            run.add(20, .phase(.restore))
             run.link(20, "A", "clear")
             for number in 0..<99 { run.add(21, .connectionAttempt(attempts + number, device: "A")) }
             return Self.violation(run, .boundedRetries)

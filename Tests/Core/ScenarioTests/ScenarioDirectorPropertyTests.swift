@@ -18,7 +18,7 @@ import struct Scenario.Expectation
 
     private static func scenario(_ random: inout RandomStream) -> Scenario {
         let links = [
-            Helper.wifi, Helper.dead, Helper.policy(.refuse), Helper.policy(.dns), Helper.policy(.portal),
+            Helper.wifi, Helper.dead, Helper.policy(.offline), Helper.policy(.dns), Helper.policy(.portal),
         ]
         var networks: [String: Helper.Network] = [:]
         for name in ["A", "B"] {
@@ -32,7 +32,7 @@ import struct Scenario.Expectation
         }
         var scenario = Helper.scenario(networks, limit: .seconds(30 + random.integer(below: 90)))
         scenario.seed = random.next()
-        if random.bool(probability: 0.1) { scenario.healAt = .seconds(5 + random.integer(below: 20)) }
+        if random.bool(probability: 0.1) { scenario.restoreAt = .seconds(5 + random.integer(below: 20)) }
         let count = Int(random.integer(below: 12))
         for index in 0..<count {
             let trigger: Scenario.Step.Trigger
@@ -71,7 +71,7 @@ import struct Scenario.Expectation
                 .init(
                     request: .init(method: pick(["PUT", "GET", nil], &random), row: nil),
                     nth: 1 + Int(random.integer(below: 4)), device: pick(["A", nil], &random),
-                    action: pick([.cut, .mute], &random), location: Helper.location(0)))
+                    action: pick([.reset, .stall], &random), location: Helper.location(0)))
         }
         for _ in 0..<random.integer(below: 4) {
             scenario.expectations.append(

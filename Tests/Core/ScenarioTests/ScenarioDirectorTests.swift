@@ -87,7 +87,7 @@ import struct Scenario.SourceLocation
         #expect(world.run().result == .pass)
         #expect(
             Self.descriptions(world).filter { $0.hasPrefix("phase") }
-                == ["phase script", "phase heal", "phase quiesce", "phase verify", "phase prove", "phase ended"])
+                == ["phase script", "phase restore", "phase quiesce", "phase verify", "phase check", "phase ended"])
         #expect(world.hasEnded && world.director.nextDeadline == nil)
         #expect(Self.time(world, "phase script") == .zero)
     }
@@ -96,7 +96,7 @@ import struct Scenario.SourceLocation
         var scenario = Self.scenario()
         scenario.faults = [
             .init(
-                request: .init(method: "GET", row: nil), nth: 1, device: nil, action: .cut,
+                request: .init(method: "GET", row: nil), nth: 1, device: nil, action: .reset,
                 location: Self.location(1))
         ]
         let world = try FakeWorld(scenario)
@@ -106,7 +106,7 @@ import struct Scenario.SourceLocation
             return
         }
         // The request of the setup is not counted, so the fault applies to the first one of the script.
-        #expect(Self.time(world, "fault 0 on request 0 at committed") == .milliseconds(55))
+        #expect(Self.time(world, "fault 0 on request 0 at before-response") == .milliseconds(55))
         #expect(!Self.descriptions(world).contains { $0.contains("request -1") })
         #expect(world.recorder.start == Instant(.seconds(7) + .milliseconds(300)))
     }
@@ -233,13 +233,13 @@ import struct Scenario.SourceLocation
             return world
         }
         // No event is scheduled, so nothing can change.
-        #expect(Self.time(try run(Self.wifi, within: .seconds(20)), "phase heal") == .milliseconds(55))
+        #expect(Self.time(try run(Self.wifi, within: .seconds(20)), "phase restore") == .milliseconds(55))
         // The client retries; an attempt in progress ends on the network of the file.
         let retrying = try run(Self.dead, within: .seconds(20))
         #expect(
-            Self.time(retrying, "phase heal")
+            Self.time(retrying, "phase restore")
                 == Self.attemptEnd(retrying, at: .seconds(20) + Nanoseconds(1)) + ScenarioDirector.quietMin)
-        #expect(Self.time(try run(Self.dead, within: .seconds(3600)), "phase heal") == .seconds(60))
+        #expect(Self.time(try run(Self.dead, within: .seconds(3600)), "phase restore") == .seconds(60))
     }
 
     @Test func aStepDueWhenADeviceReachesAState() throws {
@@ -284,16 +284,16 @@ import struct Scenario.SourceLocation
         world.behaviour.latency = .seconds(8)
         #expect(world.run().result == .pass)
         // The fetch of the start ends at 8 s, the change is sent then.
-        #expect(Self.time(world, "phase heal") == .milliseconds(16_005))
+        #expect(Self.time(world, "phase restore") == .milliseconds(16_005))
     }
 
     @Test func healWaitsForOpenExpectations() throws {
-        func healTime(_ kind: Expectation.Kind) throws -> Nanoseconds? {
+        func restoreTime(_ kind: Expectation.Kind) throws -> Nanoseconds? {
             var scenario = Self.scenario()
             scenario.expectations = [Expectation(kind, location: Self.location(1))]
             let world = try FakeWorld(scenario)
             world.run()
-            return Self.time(world, "phase heal")
+            return Self.time(world, "phase restore")
         }
         func traffic(_ end: Int64) -> Expectation.Kind {
             .traffic(
@@ -302,13 +302,13 @@ import struct Scenario.SourceLocation
                     between: (.time(.zero), .time(.seconds(end))), count: .range(1...1), responses: nil, same: []))
         }
         // A settled device sends nothing, so the end of the window does not matter.
-        #expect(try healTime(traffic(500)) == .milliseconds(55))
+        #expect(try restoreTime(traffic(500)) == .milliseconds(55))
         #expect(
-            try healTime(.eventually(device: "A", Self.condition(.icon, "none"), .by(.seconds(30))))
+            try restoreTime(.eventually(device: "A", Self.condition(.icon, "none"), .by(.seconds(30))))
                 == .milliseconds(55))
         // No event is scheduled that could change the state.
         #expect(
-            try healTime(.eventually(device: "A", Self.condition(.icon, "upload"), .by(.seconds(30))))
+            try restoreTime(.eventually(device: "A", Self.condition(.icon, "upload"), .by(.seconds(30))))
                 == .milliseconds(55))
     }
 
@@ -330,18 +330,18 @@ import struct Scenario.SourceLocation
         #expect(waiting.run().result.exitStatus == 1)
         let end = Self.attemptEnd(waiting, at: .seconds(30) + Nanoseconds(1)) + ScenarioDirector.quietMin
         #expect(end > .seconds(31))
-        #expect(Self.time(waiting, "phase heal") == end)
+        #expect(Self.time(waiting, "phase restore") == end)
         #expect(Self.time(waiting, "A network clear") == end)
     }
 
     @Test func healBeginsAtTheTimeThatTheFileGives() throws {
         var scenario = Self.scenario()
-        scenario.healAt = .seconds(5)
+        scenario.restoreAt = .seconds(5)
         scenario.steps = [Self.at(2, "A", Self.edit("two"))]
         let world = try FakeWorld(scenario)
         world.behaviour.latency = .seconds(8)
         world.run()
-        #expect(Self.time(world, "phase heal") == .seconds(5))
+        #expect(Self.time(world, "phase restore") == .seconds(5))
     }
 
     @Test func theLimitEndsTheScript() throws {
@@ -355,7 +355,7 @@ import struct Scenario.SourceLocation
         let verdict = world.run()
         #expect(verdict.checks.contains { $0.outcome == .fail("exceeded the 20 s limit") })
         #expect(verdict.checks.contains { $0.outcome == .inconclusive("the script ended at an earlier time") })
-        #expect(Self.time(world, "phase heal") == .seconds(20))
+        #expect(Self.time(world, "phase restore") == .seconds(20))
         #expect(world.hasEnded)
     }
 
@@ -387,7 +387,7 @@ import struct Scenario.SourceLocation
         scenario.steps = [Self.at(2, "A", Self.edit("two")), Self.at(4, "B", Self.edit("three"))]
         func fault(nth: Int, device: String? = nil) -> Scenario.Fault {
             .init(
-                request: .init(method: "PUT", row: "n1"), nth: nth, device: device, action: .cut,
+                request: .init(method: "PUT", row: "n1"), nth: nth, device: device, action: .reset,
                 location: Self.location(1))
         }
         func faults() throws -> [String] {
@@ -398,11 +398,11 @@ import struct Scenario.SourceLocation
             }
         }
         scenario.faults = [fault(nth: 1)]
-        #expect(try faults() == ["fault 0 on request 2 at committed at 2055.0"], "once, not once per device")
+        #expect(try faults() == ["fault 0 on request 2 at before-response at 2055.0"], "once, not once per device")
         scenario.faults = [fault(nth: 2)]
-        #expect(try faults() == ["fault 0 on request 3 at committed at 4055.0"], "the second match is that of B")
+        #expect(try faults() == ["fault 0 on request 3 at before-response at 4055.0"], "the second match is that of B")
         scenario.faults = [fault(nth: 1, device: "B")]
-        #expect(try faults() == ["fault 0 on request 3 at committed at 4055.0"])
+        #expect(try faults() == ["fault 0 on request 3 at before-response at 4055.0"])
     }
 
     @Test func noFaultAppliesAfterTheScript() throws {
@@ -410,7 +410,7 @@ import struct Scenario.SourceLocation
         scenario.steps = [Self.at(2, "A", Self.edit("two"))]
         scenario.faults = [
             .init(
-                request: .init(method: "PUT", row: "n1"), nth: 1, device: nil, action: .mute,
+                request: .init(method: "PUT", row: "n1"), nth: 1, device: nil, action: .stall,
                 location: Self.location(1))
         ]
         let world = try FakeWorld(scenario)
@@ -422,7 +422,7 @@ import struct Scenario.SourceLocation
 
     @Test func lateOrdersAreRecorded() throws {
         var scenario = Self.scenario([
-            "A": [(0, Self.wifi, true), (3, Self.policy(.refuse), false), (9, Self.wifi, true)]
+            "A": [(0, Self.wifi, true), (3, Self.policy(.offline), false), (9, Self.wifi, true)]
         ])
         scenario.steps = [Self.at(2, "A", Self.edit("two"))]
         let world = try FakeWorld(scenario, startingAt: .start)
@@ -441,16 +441,16 @@ import struct Scenario.SourceLocation
     // MARK: Budgets
 
     /// Attempts of a client in ten minutes of each kind of outage, and in flapping.
-    @Test(arguments: ["refuse", "dns", "portal", "silent", "updead", "downdead", "flap"])
+    @Test(arguments: ["offline", "dns", "portal", "silent", "uplink-loss", "downlink-loss", "flap"])
     func aBudgetCountsConnectionAttempts(kind: String) throws {
         var oneWay = DirectionConditions.clear
         oneWay.loss = .one
         let link: Timeline.NamedConditions =
             switch kind {
             case "silent": Self.dead
-            case "updead": .init(kind, Conditions(up: oneWay, down: .clear))
-            case "downdead": .init(kind, Conditions(up: .clear, down: oneWay))
-            default: Self.policy(ConnectionPolicy(rawValue: kind) ?? .refuse)
+            case "uplink-loss": .init(kind, Conditions(up: oneWay, down: .clear))
+            case "downlink-loss": .init(kind, Conditions(up: .clear, down: oneWay))
+            default: Self.policy(ConnectionPolicy(rawValue: kind) ?? .offline)
             }
         var scenario = Self.scenario(
             ["A": [(0, Self.wifi, true), (3, link, false), (603, Self.wifi, true)]], limit: .seconds(1200))

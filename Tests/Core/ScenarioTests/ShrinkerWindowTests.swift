@@ -28,7 +28,7 @@ import Testing
                 .init(at: .seconds(7), .hold(Runs.wifi), isSignalled: true),
             ])
         }
-        scenario.healAt = .seconds(600)
+        scenario.restoreAt = .seconds(600)
         return scenario
     }
 
@@ -42,22 +42,22 @@ import Testing
         #expect(part.steps.compactMap(Self.time) == [.zero, .seconds(1), .seconds(2)])
         #expect(part.devices[0].network.map(\.start) == [.zero])
         #expect(part.devices[0].network[0].phase == .hold(Runs.edge))
-        #expect(part.healAt == nil)
-        // Up to the end of the scenario, its own heal phase is kept.
+        #expect(part.restoreAt == nil)
+        // Up to the end of the scenario, its own restore phase is kept.
         let rest = try #require(Self.window(Self.scenario, from: 4, to: nil))
-        #expect(Runs.texts(rest).count == 5 && rest.healAt == .seconds(596))
+        #expect(Runs.texts(rest).count == 5 && rest.restoreAt == .seconds(596))
         #expect(rest.devices[0].network.map(\.start) == [.zero, .seconds(3)])
     }
 
     @Test func faultsCountTheRequestsThatAreLeft() throws {
         var scenario = Self.scenario
         scenario.faults = [
-            Runs.fault(.cut, nth: 9), Runs.fault(.cut, "PUT", "n1", nth: 2), Runs.fault(.mute, "GET", nth: 2),
+            Runs.fault(.reset, nth: 9), Runs.fault(.reset, "PUT", "n1", nth: 2), Runs.fault(.stall, "GET", nth: 2),
             Runs.fault(.close, "PUT", nth: 2, times: 1...4),
         ]
         // Before 4 s are three steps: 6 requests, of which one changes n1; the third fault has fired, the fourth one twice.
         let part = try #require(Self.window(scenario, from: 4, to: nil))
-        #expect(part.faults.map(\.action) == [.cut, .cut, .close])
+        #expect(part.faults.map(\.action) == [.reset, .reset, .close])
         #expect(part.faults.map(\.nth) == [3, 1, 1])
         #expect(part.faults.map(\.times) == [1...1, 1...1, 0...2])
     }

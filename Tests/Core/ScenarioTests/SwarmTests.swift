@@ -12,7 +12,7 @@ import Testing
     }
 
     private static let links = SwarmLinks(
-        working: [link("wifi"), link("edge")], broken: [link("refuse"), link("portal")], oneWay: [link("updead")],
+        working: [link("wifi"), link("edge")], broken: [link("offline"), link("portal")], oneWay: [link("uplink-loss")],
         silent: link("100-loss", isDead: true))
 
     private static func base(devices: Int = 2) -> Scenario {
@@ -189,7 +189,7 @@ import Testing
         if let gone = scenario.devices.first(where: { !$0.isRestored }) {
             let last = gone.network.filter { $0.start < Swarm.length }.last
             guard case .hold(let link)? = last?.phase else { return #expect(Bool(false), "the last link alternates") }
-            #expect(["100-loss", "updead"].contains(link.name))
+            #expect(["100-loss", "uplink-loss"].contains(link.name))
         }
     }
 }

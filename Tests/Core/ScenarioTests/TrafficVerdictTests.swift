@@ -197,7 +197,7 @@ struct HandwrittenRun {
         var run = HandwrittenRun()
         run.scenario.faults = [
             .init(
-                request: Self.any, device: nil, action: .reply(.init(status: 503, body: "later")),
+                request: Self.any, device: nil, action: .respond(.init(status: 503, body: "later")),
                 location: SourceLocation(file: "s.yaml"))
         ]
         run.exchange(1, fault: .fault(index: 0, exchange: 0))
@@ -220,7 +220,7 @@ struct HandwrittenRun {
         run.exchange(16, responded: nil, received: nil)
         run.link(20, "A", "wifi")
         run.exchange(21, of: "W")
-        run.add(30, .phase(.heal))
+        run.add(30, .phase(.restore))
         run.link(30, "A", "clear")
         run.exchange(31)
         return run
@@ -279,15 +279,15 @@ struct HandwrittenRun {
         #expect(sometimes(Self.traffic(from: nil, responses: [.statusClass(2)], during: .flap)) == .pass)
         #expect(
             sometimes(Self.traffic(seen: .proxy, responses: [.status(409)], during: .flap))
-                == .inconclusive("answers are 200 200 none"))
+                == .inconclusive("responses are 200 200 none"))
         // Others may lie between.
         let none = Expectation.Traffic.Response.none
         #expect(sometimes(Self.traffic(seen: .proxy, responses: [.status(200), none])) == .pass)
-        // The last 200 is in the heal phase.
+        // The last 200 is in the restore phase.
         #expect(sometimes(Self.traffic(seen: .proxy, responses: [none, .status(200)])) != .pass)
         #expect(
             sometimes(Self.traffic(seen: .proxy, responses: [none, none]))
-                == .inconclusive("answers are 200 200 200 none"))
+                == .inconclusive("responses are 200 200 200 none"))
         #expect(
             sometimes(Self.traffic(.init(method: "PATCH", row: nil))) == .inconclusive("there is no matching request"))
         #expect(sometimes(Self.traffic(count: .range(2...Int.max))) == .pass)
@@ -300,12 +300,14 @@ struct HandwrittenRun {
     @Test func aFaultIsAppliedOnceOrInconclusive() {
         var run = HandwrittenRun()
         run.scenario.faults = [
-            .init(request: Self.any, device: nil, point: .any, action: .cut, location: SourceLocation(file: "s.yaml")),
             .init(
-                request: Self.any, device: nil, point: .received, action: .cut, location: SourceLocation(file: "s.yaml")
+                request: Self.any, device: nil, point: .any, action: .reset, location: SourceLocation(file: "s.yaml")),
+            .init(
+                request: Self.any, device: nil, point: .beforeRequestEnd, action: .reset,
+                location: SourceLocation(file: "s.yaml")
             ),
         ]
-        run.exchange(1, fault: .fault(index: 0, exchange: 0, point: .committed))
+        run.exchange(1, fault: .fault(index: 0, exchange: 0, point: .beforeResponse))
         run.exchange(2, row: "n2", fault: .fault(index: 1, exchange: 1))
         func sometimes(_ point: Scenario.Fault.Point?, _ request: RequestPattern? = nil) -> Verdict.Outcome {
             run.outcome(.sometimesFault(.init(point: point, request: request)))
@@ -313,11 +315,11 @@ struct HandwrittenRun {
         let missing = Verdict.Outcome.inconclusive("no such fault was applied")
         #expect(sometimes(nil) == .pass)
         // The drawn point counts.
-        #expect(sometimes(.committed) == .pass)
-        #expect(sometimes(.received) == .pass)
+        #expect(sometimes(.beforeResponse) == .pass)
+        #expect(sometimes(.beforeRequestEnd) == .pass)
         #expect(sometimes(.any) == missing)
-        #expect(sometimes(.committed, .init(method: nil, row: "n1")) == .pass)
-        #expect(sometimes(.committed, .init(method: nil, row: "n2")) == missing)
+        #expect(sometimes(.beforeResponse, .init(method: nil, row: "n1")) == .pass)
+        #expect(sometimes(.beforeResponse, .init(method: nil, row: "n2")) == missing)
         #expect(sometimes(nil, .init(method: "GET", row: nil)) == missing)
     }
 

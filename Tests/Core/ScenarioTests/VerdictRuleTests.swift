@@ -139,7 +139,7 @@ import struct Scenario.Expectation
 
     @Test func requestsOfTheHealPhaseCountOnlyInAWindowThatEndsWithTheRun() {
         let history = Self.history([
-            (2000, Self.request(0)), (5000, .phase(.heal)), (5000, Self.request(1)), (6000, .phase(.ended)),
+            (2000, Self.request(0)), (5000, .phase(.restore)), (5000, Self.request(1)), (6000, .phase(.ended)),
         ])
         func count(_ count: Int, to end: TimeReference?) -> Verdict.Outcome? {
             let window = end.map { (TimeReference.time(.seconds(1)), $0) }
@@ -168,7 +168,7 @@ import struct Scenario.Expectation
 
     @Test func windowsWithAnEndAreOverWhenTheLinksAreRestored() {
         let history = Self.history([
-            (1000, Self.shown(.upload)), (2000, Self.request(0)), (5000, .phase(.heal)), (5000, Self.request(1)),
+            (1000, Self.shown(.upload)), (2000, Self.request(0)), (5000, .phase(.restore)), (5000, Self.request(1)),
             (6000, Self.shown(.plain)),
         ])
         #expect(
@@ -237,10 +237,10 @@ import struct Scenario.Expectation
     // MARK: Attempts and portals
 
     @Test func attemptsAreConnectionsAndRequestsOnOpenConnections() {
-        let refuse = Helper.policy(.refuse)
+        let refuse = Helper.policy(.offline)
         let scenario = Helper.scenario(["A": [(0, Helper.wifi, true), (3, refuse, false), (18, Helper.wifi, true)]])
         func outcome(attempts: Int, requests: Int) -> Verdict.Outcome? {
-            var events: [(Int64, History.Event)] = [(3000, .network(device: "A", link: "refuse", isOnline: true))]
+            var events: [(Int64, History.Event)] = [(3000, .network(device: "A", link: "offline", isOnline: true))]
             for number in 0..<attempts { events.append((4000, .connectionAttempt(number, device: "A"))) }
             // The first request of a connection belongs to its attempt.
             for number in 0..<requests { events.append((4000, Self.request(number, connection: 0))) }

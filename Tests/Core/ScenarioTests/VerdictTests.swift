@@ -221,7 +221,7 @@ import struct Scenario.Expectation
         #expect(run.outcome(Self.traffic(seen: .proxy, responses: responses)) == .pass)
         #expect(
             run.outcome(Self.traffic(seen: .proxy, responses: [.status(409)]))
-                == .fail("answers are 409 lost none 200"))
+                == .fail("responses are 409 lost none 200"))
         #expect(
             run.outcome(Self.traffic(.init(method: "POST", row: nil), responses: [.statusClass(2)]))
                 == .fail("there is no matching request"))
@@ -234,7 +234,7 @@ import struct Scenario.Expectation
         run.exchange(2)
         let served: [Expectation.Traffic.Response] = [.status(200)]
         #expect(run.outcome(Self.traffic(count: .range(1...1), responses: served)) == .pass)
-        #expect(run.outcome(Self.traffic(responses: [.status(503), .status(200)])) == .fail("answers are 200"))
+        #expect(run.outcome(Self.traffic(responses: [.status(503), .status(200)])) == .fail("responses are 200"))
         #expect(
             run.outcome(
                 Self.traffic(seen: .proxy, count: .range(2...2), responses: [.status(503), .status(200)])) == .pass)
@@ -328,7 +328,7 @@ import struct Scenario.Expectation
         ]
         func fault(mustFire: Bool) -> Scenario.Fault {
             .init(
-                request: .init(method: "PUT", row: "n1"), times: (mustFire ? 1 : 0)...1, device: nil, action: .cut,
+                request: .init(method: "PUT", row: "n1"), times: (mustFire ? 1 : 0)...1, device: nil, action: .reset,
                 location: Self.location)
         }
         run.scenario.faults = [fault(mustFire: true)]
@@ -336,7 +336,7 @@ import struct Scenario.Expectation
         run.scenario.faults = [fault(mustFire: false)]
         #expect(Verdict(run.scenario, run.history).result == .pass)
         run.scenario.faults = [fault(mustFire: true)]
-        run.history.append(.fault(index: 0, exchange: 0, point: .committed), at: .seconds(2))
+        run.history.append(.fault(index: 0, exchange: 0, point: .beforeResponse), at: .seconds(2))
         #expect(Verdict(run.scenario, run.history).result == .pass)
     }
 

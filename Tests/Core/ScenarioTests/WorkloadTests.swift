@@ -16,7 +16,7 @@ import Testing
             trigger: .periodic(
                 from: .zero, to: .seconds(to), every: .seconds(every),
                 jitter: Probability(partsPerMillion: 800_000) ?? .zero),
-            actors: actors, over: 2, mix: mix, location: SourceLocation(file: "s.yaml", line: 1, column: 1))
+            actors: actors, notes: 2, mix: mix, location: SourceLocation(file: "s.yaml", line: 1, column: 1))
     }
 
     private static func scenario(_ workload: [Scenario.Workload]) -> Scenario {
@@ -125,7 +125,7 @@ import Testing
             trigger: .when(
                 device: Scenario.anyDevice,
                 StateCondition(row: nil, checks: [.init(key: .icon, value: "conflict", isNegated: false)]),
-                delay: .seconds(1)), actors: ["A"], over: nil, mix: [.init(.resolve, weight: 1)],
+                delay: .seconds(1)), actors: ["A"], notes: nil, mix: [.init(.resolve, weight: 1)],
             location: SourceLocation(file: "s.yaml"))
         let scenario = Self.scenario([Self.entry(), reaction]).materialized(seed: 1)
         #expect(scenario.workload == [reaction])

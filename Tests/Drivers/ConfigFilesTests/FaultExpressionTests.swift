@@ -11,38 +11,38 @@ import Testing
 
     @Test func readsEachPart() throws {
         #expect(
-            try Self.parse("PUT /api/notes/* nth 1 committed mute")
-                == FaultRule(method: "PUT", path: "/api/notes/*", action: .mute))
+            try Self.parse("PUT /api/notes/* nth 1 before-response stall")
+                == FaultRule(method: "PUT", path: "/api/notes/*", action: .stall))
         #expect(
-            try Self.parse("any * times 2 queued reply 503 Retry-After: 120")
+            try Self.parse("any * times 2 before-request respond 503 Retry-After: 120")
                 == FaultRule(
-                    times: 2...2, point: .queued,
-                    action: .reply(FaultReply(status: 503, fields: [.init("Retry-After", "120")]))))
+                    times: 2...2, point: .beforeRequest,
+                    action: .respond(FaultResponse(status: 503, fields: [.init("Retry-After", "120")]))))
         #expect(
-            try Self.parse("GET chance 2.5 % any hold 1m5s")
+            try Self.parse("GET probability 2.5 % any delay 1m5s")
                 == FaultRule(
-                    method: "GET", times: 1...Int.max, chance: 0.025, point: nil, action: .hold(.seconds(65))))
+                    method: "GET", times: 1...Int.max, probability: 0.025, point: nil, action: .delay(.seconds(65))))
         #expect(
-            try Self.parse("GET /big partly-answered bytes 100 cut client")
+            try Self.parse("GET /big mid-response bytes 100 reset client")
                 == FaultRule(
-                    method: "GET", path: "/big", point: .partlyAnswered, bytes: 100, side: .client, action: .abort))
+                    method: "GET", path: "/big", point: .midResponse, bytes: 100, side: .client, action: .reset))
         #expect(
-            try Self.parse("POST times unlimited nth 3 answer-started trickle 200")
+            try Self.parse("POST times unlimited nth 3 after-response-head throttle 200")
                 == FaultRule(
-                    method: "POST", nth: 3, times: 1...Int.max, point: .answerStarted,
-                    action: .trickle(bytesPerSecond: 200)))
-        #expect(try Self.parse("* /login queued portal").action == .reply(.portal))
-        #expect(try Self.parse("GET partly-sent close").action == .close)
+                    method: "POST", nth: 3, times: 1...Int.max, point: .afterResponseHead,
+                    action: .throttle(bytesPerSecond: 200)))
+        #expect(try Self.parse("* /login before-request portal").action == .respond(.portal))
+        #expect(try Self.parse("GET mid-request close").action == .close)
     }
 
     @Test func aReplyHasFieldsAndABody() throws {
         let rule = try Self.parse(
-            #"GET received reply 429 Content-Type: text/html; charset=utf-8 X-Note: "body: \"a\\b\"" body <b>x:  y</b> body"#
+            #"GET before-request-end respond 429 Content-Type: text/html; charset=utf-8 X-Note: "body: \"a\\b\"" body <b>x:  y</b> body"#
         )
         #expect(
             rule.action
-                == .reply(
-                    FaultReply(
+                == .respond(
+                    FaultResponse(
                         status: 429,
                         fields: [
                             .init("Content-Type", "text/html; charset=utf-8"), .init("X-Note", #"body: "a\b""#),
@@ -51,32 +51,32 @@ import Testing
 
     @Test(arguments: [
         ("", 1, "the rule ends early; expected a method"),
-        ("put /x committed cut", 1, "not 'put'; did you mean 'PUT'"),
-        ("GET http://h/x committed cut", 5, "without scheme and host"),
-        ("GET /x?y committed cut", 5, "without the query"),
-        ("GET comitted cut", 5, "unknown word 'comitted'; did you mean 'committed'?"),
-        ("GET mute", 5, "the point is missing before 'mute'"),
-        ("GET nth 0 committed cut", 9, "must be from 1 to"),
-        ("GET nth x committed cut", 9, "must be the number of a request"),
-        ("GET nth 2 chance 5% committed cut", 11, "either 'nth' or 'chance'"),
-        ("GET nth 2 nth 3 committed cut", 11, "'nth' is given twice"),
-        ("GET chance 5 committed cut", 12, "expected a percentage"),
-        ("GET chance 0% committed cut", 5, "never applies"),
+        ("put /x before-response reset", 1, "not 'put'; did you mean 'PUT'"),
+        ("GET http://h/x before-response reset", 5, "without scheme and host"),
+        ("GET /x?y before-response reset", 5, "without the query"),
+        ("GET befor-response reset", 5, "unknown word 'befor-response'; did you mean 'before-response'?"),
+        ("GET stall", 5, "the point is missing before 'stall'"),
+        ("GET nth 0 before-response reset", 9, "must be from 1 to"),
+        ("GET nth x before-response reset", 9, "must be the number of a request"),
+        ("GET nth 2 probability 5% before-response reset", 11, "either 'nth' or 'probability'"),
+        ("GET nth 2 nth 3 before-response reset", 11, "'nth' is given twice"),
+        ("GET probability 5 before-response reset", 12, "expected a percentage"),
+        ("GET probability 0% before-response reset", 5, "never applies"),
         ("GET committed", 14, "the rule ends early; expected an action"),
         ("GET committed mut", 15, "unknown action 'mut'; did you mean"),
-        ("GET committed kill", 15, "a proxy cannot kill a client"),
-        ("GET stored cut", 5, "does not see the point 'stored'"),
-        ("GET committed bytes 3 cut", 15, "follows 'partly-sent' or 'partly-answered' only"),
-        ("GET committed hold 5", 20, "has no unit"),
-        ("GET committed trickle 0", 23, "must be from 1 to"),
-        ("GET committed cut clint", 19, "did you mean 'client'?"),
-        ("GET committed cut client now", 26, "unexpected 'now'"),
-        ("GET committed hold 5s client", 15, "side applies to cut, close and mute only"),
-        ("GET committed reply 99", 21, "must be from 200 to 599"),
-        ("GET committed reply 503 busy", 25, "expected a header field"),
-        ("GET committed reply 503 X-A:", 25, "has no value"),
-        ("GET committed reply 503 X-A: \"b", 30, "the quoted value has no end"),
-        ("GET answered reply 503", 14, "reply is not possible at answered"),
+        ("GET before-response kill", 15, "a proxy cannot kill a client"),
+        ("GET stored reset", 5, "does not see the point 'stored'"),
+        ("GET before-response bytes 3 reset", 15, "follows 'mid-request' or 'mid-response' only"),
+        ("GET before-response delay 5", 20, "has no unit"),
+        ("GET before-response throttle 0", 23, "must be from 1 to"),
+        ("GET before-response reset clint", 19, "did you mean 'client'?"),
+        ("GET before-response reset client now", 26, "unexpected 'now'"),
+        ("GET before-response delay 5s client", 15, "side applies to reset, close and stall only"),
+        ("GET before-response respond 99", 21, "must be from 200 to 599"),
+        ("GET before-response respond 503 busy", 25, "expected a header field"),
+        ("GET before-response respond 503 X-A:", 25, "has no value"),
+        ("GET before-response respond 503 X-A: \"b", 30, "the quoted value has no end"),
+        ("GET after-response respond 503", 14, "reply is not possible at answered"),
     ]) func anErrorGivesThePlaceAndTheNearestName(_ text: String, _ column: Int, _ message: String) throws {
         let error = try #require(throws: FaultExpression.ParseError.self) { try FaultExpression.parse(text) }
         #expect(error.message.contains(message), "\(error.message)")
@@ -86,7 +86,9 @@ import Testing
 
     @Test func longTextsAreLimited() {
         let marks = String(repeating: "\u{301}", count: 1 << 20)
-        for text in [marks, "GET " + marks, "GET committed reply 200 body " + String(repeating: "x", count: 3 << 20)] {
+        for text in [
+            marks, "GET " + marks, "GET before-response respond 200 body " + String(repeating: "x", count: 3 << 20),
+        ] {
             #expect(throws: FaultExpression.ParseError.self) { try FaultExpression.parse(text) }
         }
     }
@@ -94,13 +96,13 @@ import Testing
     /// The text of a rule is the same rule.
     @Test(arguments: randomSeeds(300)) func theDescriptionOfARuleIsParsedToTheSameRule(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        var rule = FaultRule(action: .abort)
+        var rule = FaultRule(action: .reset)
         rule.method = ["GET", "POST", "M-SEARCH", nil].randomElement(using: &random) ?? nil
         rule.path = ["/", "/a*b/*", "*x", nil].randomElement(using: &random) ?? nil
         switch Int.random(in: 0..<3, using: &random) {
         case 0: rule.nth = Int.random(in: 1...1000, using: &random)
         case 1:
-            rule.chance = Double(Int.random(in: 1...999_999, using: &random)) / 1e6
+            rule.probability = Double(Int.random(in: 1...999_999, using: &random)) / 1e6
             rule.times = 1...Int.max
         default: break
         }
@@ -109,7 +111,7 @@ import Testing
             rule.times = times == .max ? 1...times : times...times
         }
         rule.point = (FaultPoint.allCases + [nil]).randomElement(using: &random) ?? nil
-        if rule.point == .partlySent || rule.point == .partlyAnswered, Bool.random(using: &random) {
+        if rule.point == .midRequest || rule.point == .midResponse, Bool.random(using: &random) {
             rule.bytes = Int64.random(in: 0...5000, using: &random)
         }
         let words = ["a", "body", "x:", "\"", "\\", "b;c", "é", ":"]
@@ -119,22 +121,22 @@ import Testing
         }
         switch Int.random(in: 0..<6, using: &random) {
         case 0: rule.action = .close
-        case 1: rule.action = .mute
-        case 2: rule.action = .hold(Nanoseconds(Int64.random(in: 1...86_400_000_000_000, using: &random)))
-        case 3: rule.action = .trickle(bytesPerSecond: Int64.random(in: 1...1_000_000, using: &random))
+        case 1: rule.action = .stall
+        case 2: rule.action = .delay(Nanoseconds(Int64.random(in: 1...86_400_000_000_000, using: &random)))
+        case 3: rule.action = .throttle(bytesPerSecond: Int64.random(in: 1...1_000_000, using: &random))
         case 4:
-            rule.point = .received
+            rule.point = .beforeRequestEnd
             rule.bytes = nil
-            var reply = FaultReply(status: Int.random(in: 200...599, using: &random))
+            var reply = FaultResponse(status: Int.random(in: 200...599, using: &random))
             for name in ["X-A", "B"].prefix(Int.random(in: 0...2, using: &random)) {
                 reply.fields.append(.init(name, text()))
             }
             if Bool.random(using: &random) { reply.body = Array("\(text()) ".utf8) }
-            rule.action = .reply(reply)
+            rule.action = .respond(reply)
         default: break
         }
         switch rule.action {
-        case .abort, .close, .mute: rule.side = (FaultSide.allCases + [nil]).randomElement(using: &random) ?? nil
+        case .reset, .close, .stall: rule.side = (FaultSide.allCases + [nil]).randomElement(using: &random) ?? nil
         default: break
         }
         if rule.problem != nil { return }

@@ -41,7 +41,7 @@ import Testing
               C: { 0s: wifi }
 
             faults:
-              - { request: PUT n7, point: committed, then: mute }
+              - { request: PUT n7, point: before-response, then: stall }
 
             steps:
               - { at: 4s, A: { edti: n1, text: "3 l" } }
@@ -99,17 +99,20 @@ import Testing
         ("steps: [{ at: 1s, A: { edit: n1 } }]", "6:30: no note is called 'n1'"),
         ("steps: [{ at: 1s, A: { create: n1 } }, { at: 2s, A: { edit: n1 } }]", "6:53: 'edit' needs 'title' or 'text'"),
         ("writers: { A: { user: ada } }", ": 'A' is defined twice"),
-        ("faults: [{ request: BREW any, point: committed, then: cut }]", "6:21: 'BREW any': expected a request"),
         (
-            "faults: [{ request: any, point: commit, then: cut }]",
-            "6:33: 'commit': expected queued, partly-sent, received, committed,"
+            "faults: [{ request: BREW any, point: before-response, then: reset }]",
+            "6:21: 'BREW any': expected a request"
         ),
         (
-            "faults: [{ request: any, point: committed, then: eat }]",
-            "6:50: 'eat': expected cut, close, mute or kill, or a mapping with hold, kill, trickle or reply"
+            "faults: [{ request: any, point: commit, then: reset }]",
+            "6:33: 'commit': expected before-request, mid-request, before-request-end, before-response,"
         ),
         (
-            "faults: [{ request: any, nth: 0, point: committed, then: cut }]",
+            "faults: [{ request: any, point: before-response, then: eat }]",
+            "6:50: 'eat': expected reset, close, stall or kill, or a mapping with delay, kill, throttle or respond"
+        ),
+        (
+            "faults: [{ request: any, nth: 0, point: before-response, then: reset }]",
             "6:31: '0': expected a whole number from 1"
         ),
         ("seed: -1", "6:7: '-1': expected a whole number"),

@@ -29,7 +29,7 @@ import Testing
         #expect(scenario.fill == Scenario.Fill(notes: 40, bytes: 1024))
         #expect(scenario.devices[0].network.map(\.signalling) == [.sometimes, .always])
         let fault = try #require(scenario.faults.first)
-        #expect(fault.chance == Probability(partsPerMillion: 20_000))
+        #expect(fault.probability == Probability(partsPerMillion: 20_000))
         #expect(fault.times == 1...15)
         #expect(fault.point == .any)
         #expect(scenario.workload.count == 3)
@@ -52,8 +52,8 @@ import Testing
             ])
         #expect(
             scenario.faults.map(\.action) == [
-                .cut, .close, .mute, .hold(.seconds(5)), .kill(device: "A"), .trickle(bytesPerSecond: 1),
-                .reply(
+                .reset, .close, .stall, .delay(.seconds(5)), .kill(device: "A"), .throttle(bytesPerSecond: 1),
+                .respond(
                     .init(
                         status: 503,
                         headers: [
@@ -72,13 +72,15 @@ import Testing
             })
         #expect(
             file.allRuns.map(\.fullName) == [
-                "every-key (point=received)", "every-key (point=committed)", "every-key (remote, point=received)",
-                "every-key (remote, point=committed)", "every-key (program, point=received)",
-                "every-key (program, point=committed)",
+                "every-key (point=before-request-end)", "every-key (point=before-response)",
+                "every-key (remote, point=before-request-end)",
+                "every-key (remote, point=before-response)", "every-key (program, point=before-request-end)",
+                "every-key (program, point=before-response)",
             ])
         #expect(
             file.allRuns.map { $0.faults.last?.point } == [
-                .received, .committed, .committed, .committed, .received, .committed,
+                .beforeRequestEnd, .beforeResponse, .beforeResponse, .beforeResponse, .beforeRequestEnd,
+                .beforeResponse,
             ])
         #expect(
             file.variants.map(\.server) == [

@@ -26,7 +26,7 @@ import Testing
         let text =
             ScenarioMistakes.valid
             .replacing("limit: 2m", with: "limit: 2")
-            .replacing("point: committed", with: "point: comitted")
+            .replacing("point: before-response", with: "point: befor-response")
             .replacing("agree: [A, server]", with: "agree: [A, C]")
             + "\nvariants: { v: { seed: 2 }, w: { server: { contract: lax } } }"
         let found = Self.problems(text).map { "\($0.location.line ?? 0)" }

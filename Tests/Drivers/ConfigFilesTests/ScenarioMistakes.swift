@@ -46,7 +46,7 @@ enum ScenarioMistakes {
             18s: { flap: [{ edge: 4s }, { 100-loss: 1s }], jitter: 50% }
           B: { 0s: wifi }
         faults:
-          - { request: PUT n1, nth: 1, to: A, point: committed, then: cut }
+          - { request: PUT n1, nth: 1, to: A, point: before-response, then: reset }
         steps:
           - { at: 4s, W: { edit: n1, text: "3 l" } }
           - { at: 6s, A: { edit: n1, text: "4 l" } }
@@ -120,13 +120,13 @@ enum ScenarioMistakes {
             "request: PUT n1, nth", "request: §PUT n7, nth", "no note is called 'n7'; did you mean 'n1'?", schema: false
         ),
         .init("nth: 1", "nth: §0", "'0': expected a whole number from 1"),
-        .init("nth: 1", "nth: 1, chance: §2%", "a fault has either 'nth' or 'chance'", schema: false),
+        .init("nth: 1", "nth: 1, probability: §2%", "a fault has either 'nth' or 'probability'", schema: false),
         .init("nth: 1", "times: §{ min: 3, max: 2 }", "'min' is greater than 'max'", schema: false),
         .init("to: A, point", "to: §C, point", "no device is called 'C'", schema: false),
-        .init("point: committed", "point: §comitted", "did you mean 'committed'?"),
-        .init("then: cut", "then: §rst", "did you mean 'cut'?"),
-        .init("then: cut", "then: { §delay: 5s }", "did you mean 'hold'?"),
-        .init("then: cut", "then: { reply: { status: §99 } }", "expected a whole number from 100 to 599"),
+        .init("point: before-response", "point: §befor-response", "did you mean 'before-response'?"),
+        .init("then: reset", "then: §rst", "did you mean 'reset'?"),
+        .init("then: reset", "then: { §wait: 5s }", "did you mean 'delay'?"),
+        .init("then: reset", "then: { respond: { status: §99 } }", "expected a whole number from 100 to 599"),
         .init("request: PUT n1, nth", "request: §BREW n1, nth", "expected a request such as 'PUT n1'"),
         // Steps and workload.
         .init("W: { edit", "W: { §update", "unknown key 'update' in an action; did you mean 'edit'?"),
@@ -179,7 +179,7 @@ enum ScenarioMistakes {
         .init("count: 0 }", "§cuont: 0 }", "did you mean 'count'?"),
         .init("between: [shown, decided]", "between: §[shown]", "'between' needs two times or marks"),
         .init("between: [shown, decided]", "between: [shown, §decide]", "did you mean 'decided'?", schema: false),
-        .init("count: 0 }", "answers: [§timeout] }", "expected a status, 2xx, lost or none"),
+        .init("count: 0 }", "responses: [§timeout] }", "expected a status, 2xx, lost or none"),
         .init("from: A, between", "from: §a, between", "no device or writer is called 'a'; did you mean 'A'"),
         .init("icon: conflict } }, within", "icon: §conflicted } }, within", "did you mean 'conflict'?"),
         .init("title: Milk, since", "§titel: Milk, since", "did you mean 'title'?"),

@@ -18,7 +18,7 @@ import Testing
         devices: { A: { user: ada }, B: { user: ada, starts: empty } }
         writers: { W: { user: ada } }
         network: { A: { 0s: wifi, 5s: edge, 9s: wifi }, B: { 0s: wifi } }
-        faults: [{ request: PUT n1, point: committed, then: cut }]
+        faults: [{ request: PUT n1, point: before-response, then: reset }]
         steps: [{ at: 1s, A: { edit: n1, text: two }, mark: edited }]
         expect:
           traffic: [{ request: PUT n1, from: A, count: { min: 1 } }]
@@ -114,7 +114,7 @@ import Testing
 
     @Test func nullWithoutAnInheritedKeyIsAnError() {
         for variant in [
-            "{ heal: null }", "{ network: { A: { 6s: null } } }", "{ devices: { C: { user: null } } }",
+            "{ restore: null }", "{ network: { A: { 6s: null } } }", "{ devices: { C: { user: null } } }",
             "{ expect: { finally: { A: null } } }", "{ seed: { x: null } }",
         ] {
             let found = Self.problems(variant)
@@ -126,7 +126,7 @@ import Testing
 
     @Test func nullElsewhereIsNoValue() {
         #expect(!Self.problems("{ faults: [null] }").isEmpty)
-        #expect(!Self.problems("{ faults: [{ request: null, point: committed, then: cut }] }").isEmpty)
+        #expect(!Self.problems("{ faults: [{ request: null, point: before-response, then: reset }] }").isEmpty)
         #expect(!Self.problems("null").isEmpty)
         let quoted = Self.problems("{ seed: 'null' }")
         #expect(quoted.contains { $0.contains("'null': expected a whole number") }, "\(quoted)")

@@ -58,7 +58,7 @@ import Testing
 
     /// Requests of a program do not follow from the steps.
     @Test func aFaultMayMatchWhatAProgramSends() {
-        let fault = "faults: [{ request: POST any, point: committed, then: cut }]\n" + Self.traffic
+        let fault = "faults: [{ request: POST any, point: before-response, then: reset }]\n" + Self.traffic
         #expect(!Self.problems(fault).isEmpty)
         #expect(Self.problems(client: "{ run: [app] }", fault).isEmpty)
     }
@@ -66,7 +66,7 @@ import Testing
     /// A program does not report what it stores.
     @Test func aFaultAtStoredIsRefusedForPrograms() throws {
         let fault =
-            "faults: [{ request: PUT any, point: stored, then: cut }]\nsteps: [{ at: 1s, A: { create: n1 } }, "
+            "faults: [{ request: PUT any, point: stored, then: reset }]\nsteps: [{ at: 1s, A: { create: n1 } }, "
             + "{ at: 2s, A: { edit: n1, text: a } }]\n" + Self.traffic
         #expect(Self.problems(fault).isEmpty)
         #expect(

@@ -65,24 +65,24 @@ import Testing
             ["s.yaml:9:31: the step is due at 61 s or later, but the limit is 60 s"]
         ),
         (
-            "heal: 20s\nsteps: [{ at: 20s, A: { sync: now } }]",
-            ["s.yaml:10:9: the step is due at 20 s or later, but 'heal' is at 20 s"]
+            "restore: 20s\nsteps: [{ at: 20s, A: { sync: now } }]",
+            ["s.yaml:10:9: the step is due at 20 s or later, but 'restore' is at 20 s"]
         ),
-        ("heal: 60s", ["s.yaml:9:7: expected a time before the limit, 60 s"]),
+        ("restore: 60s", ["s.yaml:9:7: expected a time before the limit, 60 s"]),
         (
             "steps: [{ after: m, A: { sync: now }, mark: m }]",
             ["s.yaml:9:9: the step waits for a mark that is set only after the step"]
         ),
         (
-            "steps: [{ at: 1s, W: { edit: n1, text: b } }]\nfaults: [{ request: PUT n1, point: committed, then: cut }]",
+            "steps: [{ at: 1s, W: { edit: n1, text: b } }]\nfaults: [{ request: PUT n1, point: before-response, then: reset }]",
             ["s.yaml:10:10: no step of a device leads to a request 'PUT n1', so the fault never applies"]
         ),
         (
-            "steps: [{ at: 1s, B: { edit: n1, text: b } }]\nfaults: [{ request: PUT any, to: A, point: committed, then: cut }]",
+            "steps: [{ at: 1s, B: { edit: n1, text: b } }]\nfaults: [{ request: PUT any, to: A, point: before-response, then: reset }]",
             ["s.yaml:10:10: no step of A leads to a request 'PUT any', so the fault never applies"]
         ),
         (
-            "steps: [{ at: 1s, A: { edit: n1, text: b } }]\nfaults: [{ request: DELETE n1, point: committed, then: cut, times: { min: 0 } }]",
+            "steps: [{ at: 1s, A: { edit: n1, text: b } }]\nfaults: [{ request: DELETE n1, point: before-response, then: reset, times: { min: 0 } }]",
             ["s.yaml:10:10: no step of a device leads to a request 'DELETE n1', so the fault never applies"]
         ),
         (
@@ -100,9 +100,9 @@ import Testing
         "steps: [{ when: { A: { outbox: 1 } }, A: { kill: now } }, { at: 2s, A: { start: now } }]",
         "steps: [{ at: 9s, A: { kill: now } }, { when: { A: { outbox: 1 } }, A: { sync: now } }]",
         "steps: [{ at: 59s, A: { sync: now }, mark: m }, { after: m, A: { sync: now } }]",
-        "steps: [{ at: 1s, A: { edit: n1, text: b } }]\nfaults: [{ request: PUT n1, nth: 3, point: committed, then: cut }]",
-        "faults: [{ request: GET n1, to: B, point: committed, then: cut }, { request: any, point: committed, then: mute }]",
-        "heal: 20s\nsteps: [{ at: 19s, A: { sync: now } }]",
+        "steps: [{ at: 1s, A: { edit: n1, text: b } }]\nfaults: [{ request: PUT n1, nth: 3, point: before-response, then: reset }]",
+        "faults: [{ request: GET n1, to: B, point: before-response, then: reset }, { request: any, point: before-response, then: stall }]",
+        "restore: 20s\nsteps: [{ at: 19s, A: { sync: now } }]",
     ]) func whatMayTakeEffectIsAccepted(text: String) { #expect(Self.problems(text) == []) }
 
     @Test func presenceAndTheLeastBudgetAreRead() throws {

@@ -238,9 +238,9 @@ private struct RandomScenario {
 
     private mutating func fault() -> Scenario.Fault {
         let actions: [Scenario.Fault.Action] = [
-            .cut, .close, .mute, .hold(time()), .kill(device: nil), .kill(device: "A"),
-            .trickle(bytesPerSecond: number(1...5000)),
-            .reply(.init(status: number(100...599), headers: [.init(name: "X-A", value: "b c")], body: text())),
+            .reset, .close, .stall, .delay(time()), .kill(device: nil), .kill(device: "A"),
+            .throttle(bytesPerSecond: number(1...5000)),
+            .respond(.init(status: number(100...599), headers: [.init(name: "X-A", value: "b c")], body: text())),
         ]
         let action = actions[number(0...actions.count - 1)]
         let points = Scenario.Fault.Point.allCases.filter { action.isPossible(at: $0) }
@@ -249,7 +249,7 @@ private struct RandomScenario {
         return Scenario.Fault(
             request: RequestPattern(method: isTrue() ? nil : "PUT", row: isTrue() ? nil : "n1"),
             nth: isDrawn ? 1 : number(1...9),
-            chance: isDrawn ? Probability(partsPerMillion: Int32(number(1...1_000_000))) : nil,
+            probability: isDrawn ? Probability(partsPerMillion: Int32(number(1...1_000_000))) : nil,
             times: least...max(1, least + number(0...3)), device: isTrue() ? nil : "B",
             point: points[number(0...points.count - 1)], action: action, location: location)
     }
@@ -311,7 +311,8 @@ private struct RandomScenario {
             .always(device: "A", condition()), .always(device: "any", condition()), .traffic(traffic),
             .sometimes(device: "B", condition()), .sometimesTraffic(traffic),
             .sometimesFault(
-                .init(point: isTrue() ? nil : .committed, request: isTrue() ? nil : .init(method: "PUT", row: nil))),
+                .init(point: isTrue() ? nil : .beforeResponse, request: isTrue() ? nil : .init(method: "PUT", row: nil))
+            ),
             .eventually(device: "A", condition(), isTrue() ? .by(time()) : .after("m0", within: time())),
             .agree(["A", "B", "server"]),
             .threshold(Threshold(.saveToSynced, [.init(.p50, max: time().count), .init(.max, max: time().count)])),
@@ -354,7 +355,7 @@ private struct RandomScenario {
                     trigger: .periodic(
                         from: time(), to: .seconds(400), every: .seconds(20),
                         jitter: Probability(partsPerMillion: 5) ?? .zero),
-                    actors: ["A", "W"], over: isTrue() ? nil : 3,
+                    actors: ["A", "W"], notes: isTrue() ? nil : 3,
                     mix: [.init(.create, weight: 2), .init(.edit, weight: 6)],
                     location: location)
             ]

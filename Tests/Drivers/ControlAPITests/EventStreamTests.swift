@@ -73,7 +73,7 @@ import Wire
             #expect(exchange["method"].text == "GET" && exchange["target"].text == "/a%3Cb%3E?x=1")
             #expect(exchange["status"] == .integer(200) && exchange["response_bytes"] == .integer(2))
             let order = [
-                "opened", "started", "request_delivered", "response_started", "committed", "response_delivered",
+                "opened", "started", "request_delivered", "response_started", "response_read", "response_delivered",
             ]
             let times = order.compactMap { exchange["times"][$0].number }
             #expect(times.count == order.count && times == times.sorted())
@@ -81,13 +81,13 @@ import Wire
             #expect(closed["reason"].text == "client closed" && closed["bytes"]["down"] == .integer(40))
             #expect(closed["number"] == exchange["connection"])
 
-            _ = try await call("POST", "/slowlane/v1/proxies/p/faults", #"{"rule":"PUT * committed cut"}"#)
+            _ = try await call("POST", "/slowlane/v1/proxies/p/faults", #"{"rule":"PUT * before-response reset"}"#)
             _ = try await events.wait("fault") { $0["change"].text == "added" }
             _ = try? await proxy("PUT", "/b")
             let lost = try await events.wait("exchange") { $0["end"].text == "lost-after-commit" }
             #expect(lost["fault"]["name"].text == "fault_1" && lost["target"].text == "/b")
             let fired = try await events.wait("fault") { $0["change"].text == "fired" }
-            #expect(fired["exchange"] == lost["id"] && fired["point"].text == "committed")
+            #expect(fired["exchange"] == lost["id"] && fired["point"].text == "before-response")
             let cut = try await events.wait("connection") { $0["reason"].text == "fault" }
             #expect(cut["number"] == lost["connection"])
         }

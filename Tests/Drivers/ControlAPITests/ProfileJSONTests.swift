@@ -19,8 +19,8 @@ import Testing
                 == #"{"rate_bps":null,"delay_ms":100,"loss_percent":2.5,"queue":"9 packets","#
                 + #""jitter":{"span_ms":20,"distribution":"normal","reorders":false},"duplicate_percent":1}"#)
         var refusing = Conditions.clear
-        refusing.connectionPolicy = .refuse
-        #expect(refusing.json.hasPrefix(#"{"connection_policy":"refuse","#))
+        refusing.connectionPolicy = .offline
+        #expect(refusing.json.hasPrefix(#"{"connection_policy":"offline","#))
     }
 
     @Test func timelinesHaveEntriesWithTheirConditions() throws {

@@ -80,7 +80,7 @@ import Wire
         try await withServer { (call, _) async throws in
             let port = try await call.proxy(to: upstream.port, listen: try TestSocket.unusedPort())
             let link = "/slowlane/v1/proxies/p/link"
-            #expect(try await call("PUT", link, #"{"profile":"refuse"}"#).status == 200)
+            #expect(try await call("PUT", link, #"{"profile":"offline"}"#).status == 200)
             #expect(try await call("GET", "/proxies/p").json?.object?["enabled"] == .bool(true))
             var squatter: TestSocket? = try TestSocket.listen(on: port).socket
             let healed = try await call("DELETE", link)

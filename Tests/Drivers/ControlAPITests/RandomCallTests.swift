@@ -219,7 +219,7 @@ import Wire
         case "attributes":
             return
                 "{\"latency\":\(figure),\"jitter\":\(figure),\"rate\":\(figure),\"delay\":\(figure),\"timeout\":\(figure),\"average_size\":\(figure),\"size_variation\":\(figure),\"bytes\":\(figure),\"loss_rate\":\(any(["0.1", "1", "-1", "7"])),\"correlation\":0.5}"
-        case "profile": return any(["\"edge\"", "\"3g\"", "\"100-loss\"", "\"refuse\"", "\"none\""])
+        case "profile": return any(["\"edge\"", "\"3g\"", "\"100-loss\"", "\"offline\"", "\"none\""])
         case "toxics": return any(["null", "[]", "[]", "[{\"type\":\"noop\"}]", "[7]"])
         case "link":
             return any([

@@ -94,7 +94,7 @@ import Testing
         #expect(first.last?.data["times"]["opened"] == .integer(5))
         #expect(first.last?.data["times"]["started"] == .number(10.25))
         feed.exchange(.requestDelivered(id), 110)
-        feed.exchange(.committed(id, status: 409, bodyBytes: 77), 120)
+        feed.exchange(.responseRead(id, status: 409, bodyBytes: 77), 120)
         feed.exchange(.responseDelivered(id, status: 409), 130.5)
         let second = try feed.flush(200)
         #expect(second.map(\.type) == ["exchange"])
@@ -102,7 +102,7 @@ import Testing
         #expect(record["id"] == first.last?.data["id"])
         #expect(record["end"].text == "completed" && record["status"] == .integer(409))
         #expect(record["request_bytes"] == .integer(12) && record["response_bytes"] == .integer(77))
-        #expect(record["times"]["committed"] == .integer(120) && record["times"]["ended"] == .number(130.5))
+        #expect(record["times"]["response_read"] == .integer(120) && record["times"]["ended"] == .number(130.5))
         #expect(try feed.flush(300).isEmpty)
     }
 
@@ -112,7 +112,7 @@ import Testing
         for number in 0..<3 { try feed.start(number, at: 2, "GET", "/\(number)") }
         feed.exchange(.requestDelivered(ExchangeID(number: 1)), 3)
         feed.exchange(.requestDelivered(ExchangeID(number: 2)), 3)
-        feed.exchange(.committed(ExchangeID(number: 2), status: 200, bodyBytes: 0), 4)
+        feed.exchange(.responseRead(ExchangeID(number: 2), status: 200, bodyBytes: 0), 4)
         feed.connection(0, 5, end: .clientReset)
         let events = try feed.flush(100)
         let ends = events.filter { $0.type == "exchange" }.map { $0.data["end"].text }
@@ -219,7 +219,8 @@ import Testing
         feed.proxy.link = .passThrough
         feed.proxy.upstream = "127.0.0.1:3"
         feed.proxy.faults = [
-            try StoredFault(.init(JSONFields(body: Array(#"{"rule":"PUT * received cut"}"#.utf8))), names: [])
+            try StoredFault(
+                .init(JSONFields(body: Array(#"{"rule":"PUT * before-request-end reset"}"#.utf8))), names: [])
         ]
         #expect(try update(.reset).map(\.type) == ["proxy", "fault", "link"])
         feed.proxy.faults = []
@@ -232,14 +233,15 @@ import Testing
 
     @Test func aFaultThatFiresNamesItsExchange() throws {
         var feed = try Feed()
-        var fault = try StoredFault(.init(JSONFields(body: Array(#"{"rule":"PUT * received cut"}"#.utf8))), names: [])
+        var fault = try StoredFault(
+            .init(JSONFields(body: Array(#"{"rule":"PUT * before-request-end reset"}"#.utf8))), names: [])
         fault.number = 4
         feed.proxy.faults = [fault]
         feed.model.update(feed.proxy, nil, by: .api, at: 0)
         _ = try feed.take()
         try feed.start(0, at: 1)
         let id = ExchangeID(number: 0)
-        feed.exchange(.faultInjected(id, rule: 4, point: .received, offset: 99), 2)
+        feed.exchange(.faultInjected(id, rule: 4, point: .beforeRequestEnd, offset: 99), 2)
         feed.exchange(.interrupted(id), 2)
         let events = try feed.flush(100)
         #expect(events.map(\.type) == ["exchange", "fault"])

@@ -12,22 +12,25 @@ import Wire
     let path = "/slowlane/v1/proxies/p/faults"
 
     @Test(arguments: [
-        (#"{"rule":"POST /api/* nth 3 committed mute"}"#, "POST /api/* nth 3 committed mute"),
-        (#"{"request":"POST /api/*","nth":3,"point":"committed","then":"mute"}"#, "POST /api/* nth 3 committed mute"),
-        (#"{"point":"any","chance":0.05,"then":{"hold":"5s"}}"#, "any * chance 5% any hold 5s"),
+        (#"{"rule":"POST /api/* nth 3 before-response stall"}"#, "POST /api/* nth 3 before-response stall"),
         (
-            #"{"point":"any","chance":"2.5 %","times":4,"then":{"trickle":200}}"#,
-            "any * chance 2.5% times 4 any trickle 200"
+            #"{"request":"POST /api/*","nth":3,"point":"before-response","then":"stall"}"#,
+            "POST /api/* nth 3 before-response stall"
+        ),
+        (#"{"point":"any","probability":0.05,"then":{"delay":"5s"}}"#, "any * probability 5% any delay 5s"),
+        (
+            #"{"point":"any","probability":"2.5 %","times":4,"then":{"throttle":200}}"#,
+            "any * probability 2.5% times 4 any throttle 200"
         ),
         (
-            #"{"request":"PUT","times":"unlimited","point":"queued","then":{"reply":{"status":503,"headers":{"Retry-After":2,"X-A":"b c"},"body":"busy"}}}"#,
-            #"PUT * times unlimited queued reply 503 Retry-After: 2 X-A: "b c" body busy"#
+            #"{"request":"PUT","times":"unlimited","point":"before-request","then":{"respond":{"status":503,"headers":{"Retry-After":2,"X-A":"b c"},"body":"busy"}}}"#,
+            #"PUT * times unlimited before-request respond 503 Retry-After: 2 X-A: "b c" body busy"#
         ),
         (
-            #"{"request":"GET /x","point":"partly-answered","bytes":7,"side":"client","then":"cut","nth":null}"#,
-            "GET /x partly-answered bytes 7 cut client"
+            #"{"request":"GET /x","point":"mid-response","bytes":7,"side":"client","then":"reset","nth":null}"#,
+            "GET /x mid-response bytes 7 reset client"
         ),
-        (#"{"POINT":"queued","Then":"portal"}"#, "any * queued portal"),
+        (#"{"POINT":"before-request","Then":"portal"}"#, "any * before-request portal"),
     ]) func aFaultHasTwoForms(_ body: String, _ rule: String) async throws {
         try await call.proxy()
         let added = try await call("POST", path, body)
@@ -42,7 +45,7 @@ import Wire
 
     @Test func faultsHaveNames() async throws {
         try await call.proxy()
-        let rule = #""rule":"any committed cut""#
+        let rule = #""rule":"any before-response reset""#
         #expect(try await call("POST", path, #"{"name":"lost answer",\#(rule)}"#).status == .created)
         #expect(try await call("POST", path, #"{"name":"lost answer",\#(rule)}"#).status == .conflict)
         #expect(try await call("POST", path, #"{"name":"fault_2",\#(rule)}"#).status == .created)
@@ -64,7 +67,7 @@ import Wire
             try await call(
                 "POST", "/proxies", #"{"name":"p","listen":"127.0.0.1:0","upstream":"127.0.0.1:\#(upstream.port)"}"#
             ).status == .created)
-        #expect(try await call("POST", path, #"{"rule":"any committed cut"}"#).status == .created)
+        #expect(try await call("POST", path, #"{"rule":"any before-response reset"}"#).status == .created)
         #expect(try await call("PUT", api + "/outage").body == #"{"up":true,"down":true}"#)
         #expect(try await call("POST", "/reset").status == .noContent)
         #expect(try await call("GET", path).object?["faults"]?.array.isEmpty == true)
@@ -75,37 +78,49 @@ import Wire
     @Test(arguments: [
         ("", "EOF"), ("{", "invalid JSON"), ("[]", "not an object"), ("{}", "missing required field: rule"),
         (#"{"rul":"x"}"#, "did you mean 'rule'?"), (#"{"rule":7}"#, "rule is not a string"),
-        (#"{"rule":"POST comitted cut"}"#, "rule: column 6: unknown word 'comitted'; did you mean 'committed'?"),
-        (#"{"rule":"any committed cut","nth":2}"#, "give either rule or nth"),
-        (#"{"then":"cut"}"#, "missing required field: point"),
-        (#"{"point":"committed"}"#, "missing required field: rule"),
-        (#"{"point":"commited","then":"cut"}"#, "point: column 1: unknown word 'commited'; did you mean 'committed'?"),
-        (#"{"point":"committed","then":"cut","nth":0}"#, "nth must be at least 1"),
-        (#"{"point":"committed","then":"cut","nth":-9223372036854775808}"#, "nth must be at least 1"),
-        (#"{"point":"committed","then":"cut","nth":1.5}"#, "nth is not a whole number"),
-        (#"{"point":"committed","then":"cut","nth":2,"chance":0.5}"#, "either nth or chance"),
-        (#"{"point":"committed","then":"cut","chance":2}"#, "chance must be 0 to 1"),
-        (#"{"point":"committed","then":"cut","chance":0}"#, "never applies"),
-        (#"{"point":"committed","then":"cut","chance":[]}"#, "chance is not a number"),
-        (#"{"point":"committed","then":"cut","times":0}"#, "times is less than 1"),
-        (#"{"point":"committed","then":"cut","bytes":-1}"#, "bytes must be at least 0"),
-        (#"{"point":"committed","then":"cut","bytes":3}"#, "bytes applies to"),
-        (#"{"point":"committed","then":"cut","side":"clint"}"#, "did you mean 'client'?"),
-        (#"{"point":"committed","then":"kill"}"#, "a proxy cannot kill a client"),
-        (#"{"point":"committed","then":7}"#, "then is not an object"),
-        (#"{"point":"committed","then":{"hold":"5s","trickle":1}}"#, "then must be a text"),
-        (#"{"point":"committed","then":{"hold":5}}"#, "hold is not a string"),
-        (#"{"point":"committed","then":{"hold":"-5s"}}"#, "then.hold: column"),
-        (#"{"point":"committed","then":{"trickle":0}}"#, "at least 1 byte per second"),
-        (#"{"point":"committed","then":{"reply":{}}}"#, "missing required field: then.reply.status"),
-        (#"{"point":"committed","then":{"reply":{"status":99}}}"#, "must be 200 to 599"),
-        (#"{"point":"committed","then":{"reply":{"status":9223372036854775807}}}"#, "must be 200 to 599"),
-        (#"{"point":"committed","then":{"reply":{"status":200,"headers":{"A\r\nB":"c"}}}}"#, "must not be sent"),
-        (#"{"point":"committed","then":{"reply":{"status":200,"headers":{"A":[]}}}}"#, "is not a string"),
-        (#"{"point":"committed","then":{"reply":{"status":200,"headers":7}}}"#, "headers is not an object"),
-        (#"{"point":"committed","then":{"reply":{"status":200,"boddy":""}}}"#, "no field 'boddy'"),
-        (#"{"point":"answered","then":{"reply":{"status":200}}}"#, "reply is not possible at answered"),
-        (#"{"request":"get /x","point":"committed","then":"cut"}"#, "request: column 1"),
+        (
+            #"{"rule":"POST befor-response reset"}"#,
+            "rule: column 6: unknown word 'befor-response'; did you mean 'before-response'?"
+        ),
+        (#"{"rule":"any before-response reset","nth":2}"#, "give either rule or nth"),
+        (#"{"then":"reset"}"#, "missing required field: point"),
+        (#"{"point":"before-response"}"#, "missing required field: rule"),
+        (
+            #"{"point":"commited","then":"reset"}"#,
+            "point: column 1: unknown word 'commited'; did you mean 'committed'?"
+        ),
+        (#"{"point":"before-response","then":"reset","nth":0}"#, "nth must be at least 1"),
+        (#"{"point":"before-response","then":"reset","nth":-9223372036854775808}"#, "nth must be at least 1"),
+        (#"{"point":"before-response","then":"reset","nth":1.5}"#, "nth is not a whole number"),
+        (#"{"point":"before-response","then":"reset","nth":2,"probability":0.5}"#, "either nth or probability"),
+        (#"{"point":"before-response","then":"reset","probability":2}"#, "probability must be 0 to 1"),
+        (#"{"point":"before-response","then":"reset","probability":0}"#, "never applies"),
+        (#"{"point":"before-response","then":"reset","probability":[]}"#, "probability is not a number"),
+        (#"{"point":"before-response","then":"reset","times":0}"#, "times is less than 1"),
+        (#"{"point":"before-response","then":"reset","bytes":-1}"#, "bytes must be at least 0"),
+        (#"{"point":"before-response","then":"reset","bytes":3}"#, "bytes applies to"),
+        (#"{"point":"before-response","then":"reset","side":"clint"}"#, "did you mean 'client'?"),
+        (#"{"point":"before-response","then":"kill"}"#, "a proxy cannot kill a client"),
+        (#"{"point":"before-response","then":7}"#, "then is not an object"),
+        (#"{"point":"before-response","then":{"delay":"5s","throttle":1}}"#, "then must be a text"),
+        (#"{"point":"before-response","then":{"delay":5}}"#, "delay is not a string"),
+        (#"{"point":"committed","then":"stall"}"#, "'committed' is now called 'before-response'"),
+        (#"{"point":"before-response","then":{"hold":"5s"}}"#, "'hold' is now called 'delay'"),
+        (#"{"point":"before-response","then":"stall","chance":0.5}"#, "'chance' is now called 'probability'"),
+        (#"{"point":"before-response","then":{"delay":"-5s"}}"#, "then.delay: column"),
+        (#"{"point":"before-response","then":{"throttle":0}}"#, "at least 1 byte per second"),
+        (#"{"point":"before-response","then":{"respond":{}}}"#, "missing required field: then.reply.status"),
+        (#"{"point":"before-response","then":{"respond":{"status":99}}}"#, "must be 200 to 599"),
+        (#"{"point":"before-response","then":{"respond":{"status":9223372036854775807}}}"#, "must be 200 to 599"),
+        (
+            #"{"point":"before-response","then":{"respond":{"status":200,"headers":{"A\r\nB":"c"}}}}"#,
+            "must not be sent"
+        ),
+        (#"{"point":"before-response","then":{"respond":{"status":200,"headers":{"A":[]}}}}"#, "is not a string"),
+        (#"{"point":"before-response","then":{"respond":{"status":200,"headers":7}}}"#, "headers is not an object"),
+        (#"{"point":"before-response","then":{"respond":{"status":200,"boddy":""}}}"#, "no field 'boddy'"),
+        (#"{"point":"after-response","then":{"respond":{"status":200}}}"#, "reply is not possible at answered"),
+        (#"{"request":"get /x","point":"before-response","then":"reset"}"#, "request: column 1"),
     ]) func anInvalidFaultIsRefused(_ body: String, _ message: String) async throws {
         try await call.proxy()
         let response = try await call("POST", path, body)
@@ -118,7 +133,7 @@ import Wire
         try await call.proxy()
         var created = 0
         for number in 0..<10_000 {
-            let response = try await call("POST", path, #"{"rule":"GET /\#(number) committed cut"}"#)
+            let response = try await call("POST", path, #"{"rule":"GET /\#(number) before-response reset"}"#)
             if response.status == .created {
                 created += 1
             } else {
@@ -129,9 +144,11 @@ import Wire
         #expect(created == 100)
         #expect(try await call("DELETE", path).status == .noContent)
         let body = String(repeating: "x", count: 600_000)
-        #expect(try await call("POST", path, #"{"rule":"any committed reply 200 body \#(body)"}"#).status == .created)
         #expect(
-            try await call("POST", path, #"{"rule":"any committed reply 200 body \#(body)"}"#).error
+            try await call("POST", path, #"{"rule":"any before-response respond 200 body \#(body)"}"#).status
+                == .created)
+        #expect(
+            try await call("POST", path, #"{"rule":"any before-response respond 200 body \#(body)"}"#).error
                 == "the replies of a proxy's faults have at most 1048576 bytes in total")
         #expect(try await call("GET", path).body.utf8.count < 1000)
         let marks = try await call("POST", path, #"{"rule":"\#(CombiningMarks.long)"}"#)
@@ -140,7 +157,7 @@ import Wire
 
     @Test func unknownFieldsAreReported() async throws {
         try await call.proxy()
-        let response = try await call("POST", path, #"{"rule":"any committed cut","nht":2}"#)
+        let response = try await call("POST", path, #"{"rule":"any before-response reset","nht":2}"#)
         #expect(response.status == .created)
         #expect(response.warnings == ["unknown field 'nht' of the fault; did you mean 'nth'?"])
     }

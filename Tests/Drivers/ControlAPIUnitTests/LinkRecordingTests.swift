@@ -41,7 +41,7 @@ import Wire
         var proxy = Self.proxy()
         let settings =
             try [
-                #"{"profile":"edge"}"#, #"{"profile":"100-loss"}"#, #"{"profile":"refuse"}"#,
+                #"{"profile":"edge"}"#, #"{"profile":"100-loss"}"#, #"{"profile":"offline"}"#,
                 #"{"netem":{"up":"delay 37ms 5ms loss 1.5% rate 123kbit","down":"loss gemodel 1% 25% 70% 0%"}}"#,
                 #"{"conditions":{"up":{"delay":"1.5 ms"},"down":{"queue":"64 KB","duplicate":"2 %"}}}"#,
             ].map(Self.link) + [.passThrough]
@@ -109,10 +109,10 @@ import Wire
         var proxy = Self.proxy("1 notes/é")
         recording.record(proxy, nil, at: Self.base)
         let rules = [
-            "PUT * received cut", "POST /notes/ committed mute",
-            "any * times 1 queued reply 503 Retry-After: 1 body busy",
-            "DELETE * answered hold 5s", "GET * chance 5% times unlimited partly-answered trickle 100",
-            "PATCH * received cut",
+            "PUT * before-request-end reset", "POST /notes/ before-response stall",
+            "any * times 1 before-request respond 503 Retry-After: 1 body busy",
+            "DELETE * after-response delay 5s", "GET * probability 5% times unlimited mid-response throttle 100",
+            "PATCH * before-request-end reset",
         ]
         for (index, rule) in rules.enumerated() {
             let fields = try JSONFields(body: Array(JSONText.object([("rule", JSONText.string(rule))]).utf8))

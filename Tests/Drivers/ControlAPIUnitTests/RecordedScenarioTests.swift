@@ -25,20 +25,22 @@ import Wire
     }
 
     /// A recording, and the responses that its scenario must have.
-    private static func recording(_ seed: UInt64) -> (yaml: String?, replies: [Scenario.Fault.Reply], names: [String]) {
+    private static func recording(_ seed: UInt64) -> (
+        yaml: String?, replies: [Scenario.Fault.Response], names: [String]
+    ) {
         var random = RandomStream(seed: seed, "recording")
         var recording = LinkRecording(at: 0)
-        var replies: [Scenario.Fault.Reply] = []
+        var replies: [Scenario.Fault.Response] = []
         var names: [String] = []
         for number in 0...random.integer(below: 3) {
             names.append(number == 0 ? text(&random) : text(&random) + "\(number)")
             var proxy = ManagedProxy(name: names.last ?? "", listen: "", upstream: "", link: nil, seed: 1)
             for index in 0..<Int(random.integer(below: 4)) {
-                let reply = FaultReply(
+                let reply = FaultResponse(
                     status: 503, fields: [.init("X-\(index)", text(&random)), .init("yes", "no")],
                     body: Array(text(&random).utf8))
                 let rule = FaultRule(
-                    method: "GET", path: text(&random), point: .committed, action: .reply(reply))
+                    method: "GET", path: text(&random), point: .beforeResponse, action: .respond(reply))
                 if rule.problem != nil { continue }
                 proxy.faults.append(StoredFault(rule, number: index, names: proxy.faults.map(\.name)))
                 let body = String(decoding: reply.body, as: UTF8.self)
@@ -71,8 +73,8 @@ import Wire
             #expect(problems.isEmpty, "\(problems)\n\(yaml)")
             let scenario = try ScenarioFile(parsing: yaml, file: "recorded.yaml").scenario
             #expect(scenario.limit == .seconds(601) && scenario.devices.count == recording.names.count)
-            let read = scenario.faults.map { fault -> Scenario.Fault.Reply? in
-                if case .reply(let reply) = fault.action { reply } else { nil }
+            let read = scenario.faults.map { fault -> Scenario.Fault.Response? in
+                if case .respond(let reply) = fault.action { reply } else { nil }
             }
             #expect(read.count == recording.replies.count)
             for (read, expected) in zip(read, recording.replies) {
@@ -97,7 +99,7 @@ import Wire
             #expect(known.isSuperset(of: keys), "\(keys)")
             #expect(document["limit"].text == "10m1s" && document["devices"].object?.count == recording.names.count)
             #expect(document["network"].object?.keys == document["devices"].object?.keys)
-            let replies = document["faults"].array.map { $0["then"]["reply"] }
+            let replies = document["faults"].array.map { $0["then"]["respond"] }
             #expect(replies.count == recording.replies.count)
             for (reply, expected) in zip(replies, recording.replies) {
                 #expect((reply["body"].text ?? "").hasSameBytes(as: expected.body))
@@ -109,7 +111,7 @@ import Wire
         }
     }
 
-    private static func bytes(_ reply: Scenario.Fault.Reply) -> [[UInt8]] {
+    private static func bytes(_ reply: Scenario.Fault.Response) -> [[UInt8]] {
         [Array(reply.body.utf8)] + reply.headers.flatMap { [Array($0.name.utf8), Array($0.value.utf8)] }
     }
 
@@ -127,13 +129,13 @@ import Wire
         var recording = LinkRecording(at: 0)
         var proxy = ManagedProxy(name: "p", listen: "", upstream: "", link: nil, seed: 1)
         let replies = [
-            FaultReply(status: 503, fields: [.init("Set-Cookie", "a"), .init("set-cookie", "b")]),
-            FaultReply(status: 503, fields: [.init(String(repeating: "x", count: 1100), "a")]),
-            FaultReply(status: 503, body: [0xFF]),
-            FaultReply(status: 503, body: Array(("a" + String(repeating: "\u{301}", count: 100)).utf8)),
+            FaultResponse(status: 503, fields: [.init("Set-Cookie", "a"), .init("set-cookie", "b")]),
+            FaultResponse(status: 503, fields: [.init(String(repeating: "x", count: 1100), "a")]),
+            FaultResponse(status: 503, body: [0xFF]),
+            FaultResponse(status: 503, body: Array(("a" + String(repeating: "\u{301}", count: 100)).utf8)),
         ]
         for (index, reply) in replies.enumerated() {
-            let rule = FaultRule(method: "GET", action: .reply(reply))
+            let rule = FaultRule(method: "GET", action: .respond(reply))
             proxy.faults.append(StoredFault(rule, number: index, names: []))
         }
         recording.record(proxy, nil, at: 0)

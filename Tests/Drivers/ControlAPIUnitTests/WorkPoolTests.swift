@@ -31,7 +31,9 @@ import Wire
         LargeCall(method: "PATCH", path: "\(proxy)/timeline", body: LargeCall.padded(#","paused":true"#)),
         LargeCall(method: "PUT", path: "\(proxy)/outage", body: LargeCall.padded(#","up":true"#)),
         LargeCall(method: "PUT", path: "\(proxy)/seed", body: LargeCall.padded(#","seed":5"#)),
-        LargeCall(method: "POST", path: "\(proxy)/faults", body: LargeCall.padded(#","rule":"PUT * received cut""#)),
+        LargeCall(
+            method: "POST", path: "\(proxy)/faults",
+            body: LargeCall.padded(#","rule":"PUT * before-request-end reset""#)),
         LargeCall(method: "POST", path: "/slowlane/v1/recording", body: LargeCall.padded(#","state":"off""#)),
         LargeCall(
             method: "POST", path: "/proxies",
@@ -73,7 +75,7 @@ import Wire
         try await call.proxy("s")
         _ = try await call("POST", "/slowlane/v1/recording", #"{"state":"on"}"#)
         for number in 0..<10 {
-            let fault = try await call("POST", "\(proxy)/faults", #"{"rule":"PUT * received cut"}"#)
+            let fault = try await call("POST", "\(proxy)/faults", #"{"rule":"PUT * before-request-end reset"}"#)
             #expect(fault.status == .created, "\(number)")
         }
         return call

@@ -38,7 +38,7 @@ enum Parity {
         var isHealed = false
         for entry in history.entries {
             switch entry.event {
-            case .phase(.heal): isHealed = true
+            case .phase(.restore): isHealed = true
             case .request(let id, let actor, let method, let row, _, _, _) where !isHealed:
                 places[id] = (actor, found[actor, default: []].count)
                 found[actor, default: []].append(Request(time: entry.time, exchange: "\(method) \(row ?? "index")"))
@@ -60,7 +60,7 @@ enum Parity {
             case .fault(_, let id, let point):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].faults += " lost"
-                if point == .answerStarted || point == .partlyAnswered {
+                if point == .afterResponseHead || point == .midResponse {
                     found[place.actor]?[place.index].isCut = true
                 }
             default: break

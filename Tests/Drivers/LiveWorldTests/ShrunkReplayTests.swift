@@ -25,9 +25,9 @@ import Worlds
           A: { 0s: 3g, 42s: 100-loss, 60s: { flap: [{ edge: 5s }, { lte: 3s }], jitter: 40% }, 90s: wifi }
           B: { 0s: edge, 20s: lte }
         faults:
-          - { request: PUT milk, nth: 1, point: committed, then: cut }
-          - { request: POST tea, point: received, then: cut }
-          - { request: GET any, chance: 5%, times: { min: 0, max: 3 }, point: any, then: cut }
+          - { request: PUT milk, nth: 1, point: before-response, then: reset }
+          - { request: POST tea, point: before-request-end, then: reset }
+          - { request: GET any, probability: 5%, times: { min: 0, max: 3 }, point: any, then: reset }
         steps:
           - { at: 2s, A: { edit: milk, text: two litres of milk }, mark: edited }
           - { after: edited, delay: 3s, B: { sync: now } }

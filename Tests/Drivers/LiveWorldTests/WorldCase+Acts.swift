@@ -84,7 +84,7 @@ extension WorldCase {
               - { at: 900ms, A: { clock: { wall: -12h } } }
               - { at: 1200ms, A: { edit: n1, text: three }, mark: edited }
             expect:
-              traffic: [{ request: PUT n1, from: A, answers: [200, 200] }]
+              traffic: [{ request: PUT n1, from: A, responses: [200, 200] }]
               eventually: [{ after: edited, within: 5s, A: { row: n1, text: three, icon: none } }]
               finally: { server: { n1: { revision: 3, text: three } }, agree: [A, server] }
             """),
@@ -98,35 +98,35 @@ extension WorldCase {
               - { at: 1200ms, A: { edit: n1, text: two }, mark: edited }
             expect:
               traffic:
-                - { request: GET n1, from: A, between: [0s, 500ms], answers: [200] }
-                - { request: PUT n1, from: A, answers: [4xx, 200] }
-                - { request: DELETE n1, from: A, answers: [403] }
+                - { request: GET n1, from: A, between: [0s, 500ms], responses: [200] }
+                - { request: PUT n1, from: A, responses: [4xx, 200] }
+                - { request: DELETE n1, from: A, responses: [403] }
               eventually: [{ after: edited, within: 5s, A: { row: n1, text: two, icon: none } }]
               finally: { server: { n1: { revision: 2, text: two } } }
             """),
         WorldCase(
             "a-request-is-sent-over-the-link", .pass,
             """
-            network: { A: { 0s: wifi, 500ms: refuse, 1500ms: wifi } }
-            faults: [{ request: GET n1, nth: 1, point: committed, then: cut }]
+            network: { A: { 0s: wifi, 500ms: { link: offline, signalled: false }, 1500ms: wifi } }
+            faults: [{ request: GET n1, nth: 1, point: before-response, then: reset }]
             steps:
               - { at: 200ms, A: { send: { method: GET, path: "/api/notes/{n1}/" } } }
               - { at: 900ms, A: { send: { method: GET, path: "/api/notes/{n1}/" } }, mark: refused }
               - { at: 2s, A: { send: { method: GET, path: "/api/notes/{n1}/" } } }
             expect:
-              traffic: [{ request: GET n1, from: A, answers: [lost, 200] }]
-              sometimes: [{ fault: { point: committed } }]
+              traffic: [{ request: GET n1, from: A, responses: [lost, 200] }]
+              sometimes: [{ fault: { point: before-response } }]
             """),
         WorldCase(
             "a-kill-ends-a-request", .inconclusive, reason: "A was killed before the action had taken effect",
             """
-            faults: [{ request: GET n1, nth: 1, point: committed, then: mute }]
+            faults: [{ request: GET n1, nth: 1, point: before-response, then: stall }]
             steps:
               - { at: 200ms, A: { send: { method: GET, path: "/api/notes/{n1}/" } } }
               - { at: 700ms, A: { kill: now } }
               - { at: 900ms, A: { start: again } }
             expect:
-              traffic: [{ request: GET n1, from: A, answers: [lost] }]
+              traffic: [{ request: GET n1, from: A, responses: [lost] }]
               finally: { agree: [A, server] }
             """),
     ]

@@ -30,8 +30,8 @@ extension WorldCase {
             expect:
               traffic:
                 - { request: any, from: F, seen: proxy, between: [0s, 2s], count: 0 }
-                - { request: POST any, from: F, answers: [200] }
-                - { request: PATCH any, from: F, answers: [204, 204] }
+                - { request: POST any, from: F, responses: [200] }
+                - { request: PATCH any, from: F, responses: [204, 204] }
               always:
                 - { F: { row: a1, text: "yes", icon: none, error: none, since: answered } }
                 - { F: { row: p1, text: "100000", icon: none, since: photographed } }
@@ -53,7 +53,7 @@ extension WorldCase {
               - { when: { F: { row: a1, error: "expected front or back" } }, within: 20s, mark: rejected }
               - { after: rejected, delay: 300ms, F: { edit: a1, text: front }, mark: corrected }
             expect:
-              traffic: [{ request: POST any, from: F, answers: [200, 200] }]
+              traffic: [{ request: POST any, from: F, responses: [200, 200] }]
               always:
                 - { F: { row: a2, error: none, since: answered } }
                 - { F: { row: a1, text: front, error: none, since: corrected } }
@@ -65,7 +65,7 @@ extension WorldCase {
             \(field)
             devices: { F: { user: ada, client: field, starts: empty } }
             network: { F: { 0s: wifi } }
-            faults: [{ request: GET f1, nth: 1, point: partly-answered, then: cut }]
+            faults: [{ request: GET f1, nth: 1, point: mid-response, then: reset }]
             steps: [{ at: 5s, F: { open: f1 }, mark: opened }]
             expect:
               traffic:
@@ -79,7 +79,7 @@ extension WorldCase {
             """
             \(field)
             devices: { F: { user: ada, client: field, starts: empty } }
-            network: { F: { 0s: { link: wifi, interface: cell }, 2s: { link: wifi, interface: wlan } } }
+            network: { F: { 0s: { link: wifi, interface: cellular }, 2s: { link: wifi, interface: wifi } } }
             expect:
               traffic: [{ request: any, from: F, between: [0s, 2s], attempts: { max: 0 } }]
               always: [{ F: { screen: no-wifi, until: 2s } }]
@@ -92,10 +92,10 @@ extension WorldCase {
             \(field)
             devices: { F: { user: ada, client: field } }
             network: { F: { 0s: wifi } }
-            faults: [{ request: POST any, point: committed, then: cut }]
+            faults: [{ request: POST any, point: before-response, then: reset }]
             steps: [{ at: 300ms, F: { call: note, with: { note: i1, text: again } } }]
             expect:
-              traffic: [{ request: POST any, from: F, answers: [lost, 200] }]
+              traffic: [{ request: POST any, from: F, responses: [lost, 200] }]
               eventually: [{ by: 10s, F: { outbox: 0 } }]
               finally: { server: { i1: { revision: 2 } }, agree: [F, server] }
             """),

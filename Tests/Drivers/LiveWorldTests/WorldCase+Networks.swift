@@ -17,10 +17,10 @@ extension WorldCase {
             "an-interface-that-changes", .pass,
             """
             network:
-              A: { 0s: { link: wifi, interface: wlan }, 500ms: { link: lte, interface: cell }, 1500ms: wifi }
+              A: { 0s: { link: wifi, interface: wifi }, 500ms: { link: lte, interface: cellular }, 1500ms: wifi }
             steps: [{ at: 800ms, A: { edit: n1, text: two } }]
             expect:
-              traffic: [{ request: PUT n1, from: A, answers: [200] }]
+              traffic: [{ request: PUT n1, from: A, responses: [200] }]
               finally: { server: { n1: { revision: 2, text: two } }, agree: [A, server] }
             """),
         WorldCase(
@@ -31,7 +31,7 @@ extension WorldCase {
             network: { A: { 0s: wifi }, B: { 0s: wifi } }
             steps: [{ at: 2s, A: { edit: f30, text: two } }]
             expect:
-              traffic: [{ request: PUT f30, from: A, answers: [200] }]
+              traffic: [{ request: PUT f30, from: A, responses: [200] }]
               eventually: [{ by: 30s, B: { row: f1, title: f1 } }]
               finally: { server: { count: 31, f30: { revision: 2, text: two } }, agree: [A, B, server] }
             """),

@@ -25,7 +25,7 @@ extension WorldCase {
             expect:
               traffic:
                 - { request: any, from: X, seen: proxy, between: [0s, 1500ms], count: 0 }
-                - { request: PATCH c1, from: X, answers: [200] }
+                - { request: PATCH c1, from: X, responses: [200] }
               always:
                 - { X: { row: c1, text: pinned, opacity: 1, icon: none, error: none, since: pinned } }
               finally: { server: { c1: { revision: 2, text: pinned } }, agree: [X, server] }
@@ -41,7 +41,7 @@ extension WorldCase {
               - { when: { X: { row: e2, icon: error } }, within: 20s, mark: rejected }
               - { after: rejected, delay: 500ms, X: { call: dismiss, with: { note: e2 } }, mark: dismissed }
             expect:
-              traffic: [{ request: PUT e2, from: X, answers: [422] }]
+              traffic: [{ request: PUT e2, from: X, responses: [422] }]
               always:
                 - { X: { row: e2, opacity: 0.5, pending: true, since: added, until: 1s } }
                 - { X: { row: e2, opacity: 0.5, error: "amount: exceeds the limit of 500.00", since: rejected, until: dismissed } }
@@ -56,10 +56,10 @@ extension WorldCase {
             """
             \(app)
             network: { X: { 0s: wifi } }
-            faults: [{ request: DELETE e1, point: committed, then: { hold: 1s } }]
+            faults: [{ request: DELETE e1, point: before-response, then: { delay: 1s } }]
             steps: [{ at: 500ms, X: { delete: e1 }, mark: deleted }]
             expect:
-              traffic: [{ request: DELETE e1, from: X, answers: [422] }]
+              traffic: [{ request: DELETE e1, from: X, responses: [422] }]
               always: [{ X: { row: e1, present: false, since: deleted, until: 1400ms } }]
               eventually:
                 - { after: deleted, within: 5s, X: { row: e1, opacity: 1, strike: false, error: "approved, cannot be deleted" } }
@@ -79,7 +79,7 @@ extension WorldCase {
             expect:
               traffic:
                 - { request: POST any, from: X, seen: proxy, between: [0s, 2500ms], count: 0 }
-                - { request: POST any, from: X, answers: [201] }
+                - { request: POST any, from: X, responses: [201] }
               always: [{ X: { error: offline, control: { not: submit }, since: opened, until: 1s } }]
               eventually: [{ after: submitted, within: 5s, X: { screen: list, toast: sent } }]
               finally: { server: { count: 4 }, agree: [X, server] }
@@ -89,13 +89,13 @@ extension WorldCase {
             """
             \(app)
             network: { X: { 0s: wifi } }
-            faults: [{ request: POST any, point: committed, then: cut }]
+            faults: [{ request: POST any, point: before-response, then: reset }]
             steps:
               - { at: 300ms, X: { call: transfer } }
               - { at: 400ms, X: { call: fill, with: { to: Bo, amount: "20" } } }
               - { at: 500ms, X: { call: submit }, mark: submitted }
             expect:
-              traffic: [{ request: POST any, from: X, answers: [lost] }]
+              traffic: [{ request: POST any, from: X, responses: [lost] }]
               sometimes: [{ X: { dialog: unknown-result } }]
               eventually: [{ after: submitted, within: 10s, X: { screen: list, dialog: none } }]
               finally: { server: { count: 4 }, agree: [X, server] }

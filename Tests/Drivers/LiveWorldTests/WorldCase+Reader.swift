@@ -28,8 +28,8 @@ extension WorldCase {
               - { at: 3s, N: { open: p1 }, mark: outside }
             expect:
               traffic:
-                - { request: GET p1, from: N, seen: proxy, between: [0s, 3s], answers: [200] }
-                - { request: GET p1, from: N, seen: proxy, between: [outside, 10s], answers: [304] }
+                - { request: GET p1, from: N, seen: proxy, between: [0s, 3s], responses: [200] }
+                - { request: GET p1, from: N, seen: proxy, between: [outside, 10s], responses: [304] }
               always: [{ N: { field: birthday=1990-05-01, error: none, since: inside } }]
               eventually: [{ after: first, within: 1s, N: { screen: p1, field: picture=a pan } }]
             """),
@@ -44,7 +44,7 @@ extension WorldCase {
             expect:
               traffic:
                 - { request: any, from: N, seen: proxy, between: [200ms, 2s], count: 0 }
-                - { request: GET p1, from: N, seen: proxy, between: [retried, 10s], answers: [200] }
+                - { request: GET p1, from: N, seen: proxy, between: [retried, 10s], responses: [200] }
               always: [{ N: { screen: p1, error: no-connection, field: name=Bo, control: retry, since: opened, until: retried } }]
               eventually: [{ after: retried, within: 1s, N: { error: none, field: birthday=1990-05-01 } }]
             """),
@@ -53,12 +53,12 @@ extension WorldCase {
             """
             \(reader)
             network: { N: { 0s: edge } }
-            faults: [{ request: PUT a1, point: queued, then: \(error) }]
+            faults: [{ request: PUT a1, point: before-request, then: \(error) }]
             steps:
               - { at: 300ms, N: { call: like, with: { note: a1 } }, mark: liked }
               - { at: 600ms, N: { call: feedback } }
             expect:
-              traffic: [{ request: any a1, from: N, seen: proxy, answers: [500] }]
+              traffic: [{ request: any a1, from: N, seen: proxy, responses: [500] }]
               always: [{ N: { row: a1, text: liked, pending: false, since: liked, until: 900ms } }, { N: { toast: none } }]
               eventually: [{ after: liked, within: 5s, N: { row: a1, text: not liked, dialog: not-saved } }]
               finally: { server: { a1: { revision: 1, text: not liked } } }
@@ -76,7 +76,7 @@ extension WorldCase {
               - { at: 900ms, N: { kill: now } }
               - { at: 1200ms, N: { start: now }, mark: restarted }
             expect:
-              traffic: [{ request: POST any, from: N, answers: [201] }]
+              traffic: [{ request: POST any, from: N, responses: [201] }]
               always: [{ N: { dialog: not-sent, since: submitted, until: chosen } }, { N: { outbox: 1, since: restarted, until: 2s } }]
               eventually: [{ after: restarted, within: 5s, N: { outbox: 0, toast: sent, dialog: none } }]
               finally: { server: { count: 3 } }
@@ -94,7 +94,7 @@ extension WorldCase {
               - { at: 1200ms, N: { call: fill, with: { password: long enough } }, mark: refilled }
               - { at: 1500ms, N: { call: submit }, mark: submitted }
             expect:
-              traffic: [{ request: POST any, from: N, answers: [201] }]
+              traffic: [{ request: POST any, from: N, responses: [201] }]
               always:
                 - { N: { field: password=concealed, since: filled, until: 500ms } }
                 - { N: { screen: sign-up, field: name=ada, since: restarted, until: submitted } }

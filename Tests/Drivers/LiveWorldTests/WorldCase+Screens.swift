@@ -37,8 +37,8 @@ extension WorldCase {
               - request: PUT n1
                 nth: 1
                 times: 2
-                point: queued
-                then: { reply: { status: 422, headers: { Slowlane-Notes: "1", Content-Type: application/json }, body: "{}" } }
+                point: before-request
+                then: { respond: { status: 422, headers: { Slowlane-Notes: "1", Content-Type: application/json }, body: "{}" } }
             steps:
               - { at: 300ms, A: { edit: n1, text: two } }
               - { at: 600ms, A: { open: n1 }, mark: opened }
@@ -66,7 +66,7 @@ extension WorldCase {
               - { at: 300ms, A: { pin: n1 }, mark: pinned }
               - { at: 600ms, A: { upgrade: 2 }, mark: upgraded }
             expect:
-              traffic: [{ request: PUT n1, from: A, answers: [200] }]
+              traffic: [{ request: PUT n1, from: A, responses: [200] }]
               always:
                 - { A: { row: n1, icon: upload, since: pinned, until: upgraded } }
                 - { A: { row: n1, icon: error, text: two, since: upgraded } }

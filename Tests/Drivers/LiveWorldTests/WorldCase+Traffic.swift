@@ -6,13 +6,13 @@ extension WorldCase {
         WorldCase(
             "bytes-of-bodies", .pass,
             """
-            faults: [{ request: PUT n1, nth: 1, point: committed, then: cut }]
+            faults: [{ request: PUT n1, nth: 1, point: before-response, then: reset }]
             steps: [{ at: 300ms, A: { edit: n1, text: two } }]
             expect:
               traffic:
-                - { request: PUT n1, from: A, answers: [lost, 200], bytes-up: 322, bytes-down: 322 }
+                - { request: PUT n1, from: A, responses: [lost, 200], bytes-up: 322, bytes-down: 322 }
                 - { request: PUT n1, from: A, duplicates: 0 }
-              sometimes: [{ fault: { point: committed, request: PUT n1 } }]
+              sometimes: [{ fault: { point: before-response, request: PUT n1 } }]
             """),
         WorldCase(
             "more-bytes-than-allowed", .fail, reason: "bytes down",
@@ -40,7 +40,7 @@ extension WorldCase {
         WorldCase(
             "requests-during-a-flap", .pass,
             """
-            network: { A: { 0s: wifi, 1s: { flap: [{ 3g: 1s }, { refuse: 300ms }] }, 4s: wifi } }
+            network: { A: { 0s: wifi, 1s: { flap: [{ 3g: 1s }, { offline: 300ms }], signalled: false }, 4s: wifi } }
             steps:
               - { at: 300ms, A: { edit: n1, text: two } }
               - { at: 2400ms, A: { edit: n1, text: three } }
@@ -48,23 +48,23 @@ extension WorldCase {
               traffic:
                 - { request: PUT n1, from: A, seen: proxy, during: wifi, count: 1 }
                 - { request: PUT n1, from: A, seen: proxy, during: flap, count: { min: 1 } }
-                - { request: PUT n1, from: A, during: refuse, count: 0 }
+                - { request: PUT n1, from: A, during: offline, count: 0 }
               sometimes:
-                - { request: any, answers: [2xx], during: flap }
+                - { request: any, responses: [2xx], during: flap }
                 - { any: { outbox: 1 } }
               eventually: [{ by: 30s, A: { outbox: 0 } }]
             """),
         WorldCase(
-            "requests-that-are-never-seen", .inconclusive, reason: "answers are 200",
+            "requests-that-are-never-seen", .inconclusive, reason: "responses are 200",
             """
             steps: [{ at: 300ms, A: { edit: n1, text: two } }]
-            expect: { sometimes: [{ request: PUT n1, answers: [409] }] }
+            expect: { sometimes: [{ request: PUT n1, responses: [409] }] }
             """),
         WorldCase(
             "a-revision-in-a-header-field", .pass,
             """
             writers: { R: { user: ada }, W: { user: ada } }
-            network: { A: { 0s: wifi, 600ms: refuse, 1500ms: wifi } }
+            network: { A: { 0s: wifi, 600ms: { link: offline, signalled: false }, 1500ms: wifi } }
             steps:
               - { at: 100ms, R: { raw: { method: GET, path: "/api/notes/{n1}/" } } }
               - { at: 200ms, R: { raw: { method: GET, path: "/api/notes/{n1}/", headers: { If-None-Match: '"{n1.revision}"' } } } }
@@ -72,7 +72,7 @@ extension WorldCase {
               - { at: 1s, R: { raw: { method: GET, path: "/api/notes/{n1}/", headers: { If-None-Match: '"{n1.revision}"' } } } }
             expect:
               traffic:
-                - { request: GET n1, from: R, answers: [200, 304, 200] }
+                - { request: GET n1, from: R, responses: [200, 304, 200] }
                 - { request: any, from: A, between: [700ms, 1400ms], attempts: 0 }
                 - { request: any, from: A, between: [0s, 600ms], attempts: { min: 1, max: 3 } }
             """),

@@ -64,7 +64,7 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
         WorldCase(
             "setup-has-no-faults", .pass,
             """
-            faults: [{ request: GET any, nth: 1, point: committed, then: cut }]
+            faults: [{ request: GET any, nth: 1, point: before-response, then: reset }]
             steps: [{ at: 500ms, A: { edit: n1, text: two } }]
             expect:
               always: [{ A: { row: n1, present: true } }]
@@ -110,9 +110,9 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
             expect: { finally: { server: { n1: { revision: 2, text: two } }, agree: [A, server] } }
             """),
         WorldCase(
-            "heal-at-a-time-of-the-file", .pass,
+            "restore-at-a-time-of-the-file", .pass,
             """
-            heal: 3s
+            restore: 3s
             network: { A: { 0s: wifi, 1s: { link: 100-loss, signalled: false } } }
             steps: [{ at: 1500ms, A: { edit: n1, text: two } }]
             expect:
@@ -258,14 +258,14 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
             """
             devices: { A: { user: ada }, B: { user: bo } }
             network: { A: { 0s: wifi }, B: { 0s: wifi } }
-            faults: [{ request: POST any, nth: 2, point: committed, then: cut }]
+            faults: [{ request: POST any, nth: 2, point: before-response, then: reset }]
             steps:
               - { at: 300ms, A: { create: n2, text: two } }
               - { at: 900ms, B: { create: n3, text: three } }
             expect:
               traffic:
-                - { request: POST n2, from: A, answers: [201] }
-                - { request: POST n3, from: B, answers: [lost, 2xx] }
+                - { request: POST n2, from: A, responses: [201] }
+                - { request: POST n3, from: B, responses: [lost, 2xx] }
               finally: { A: { outbox: 0 }, B: { outbox: 0 } }
             """),
         WorldCase(
@@ -273,26 +273,26 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
             """
             devices: { A: { user: ada }, B: { user: bo } }
             network: { A: { 0s: wifi }, B: { 0s: wifi } }
-            faults: [{ request: POST any, to: B, nth: 1, point: committed, then: cut }]
+            faults: [{ request: POST any, to: B, nth: 1, point: before-response, then: reset }]
             steps:
               - { at: 300ms, A: { create: n2, text: two } }
               - { at: 900ms, B: { create: n3, text: three } }
             expect:
               traffic:
-                - { request: POST n2, from: A, answers: [201] }
-                - { request: POST n3, from: B, answers: [lost, 2xx] }
+                - { request: POST n2, from: A, responses: [201] }
+                - { request: POST n3, from: B, responses: [lost, 2xx] }
             """),
         WorldCase(
             "a-fault-that-never-fires", .inconclusive, reason: "the fault never fired",
             """
-            faults: [{ request: PUT n1, nth: 2, point: committed, then: cut }]
+            faults: [{ request: PUT n1, nth: 2, point: before-response, then: reset }]
             steps: [{ at: 300ms, A: { edit: n1, text: two } }]
             expect: { finally: { server: { n1: { revision: 2 } } } }
             """),
         WorldCase(
             "a-fault-that-may-not-fire", .pass,
             """
-            faults: [{ request: PUT n1, nth: 2, point: committed, then: cut, times: { min: 0 } }]
+            faults: [{ request: PUT n1, nth: 2, point: before-response, then: reset, times: { min: 0 } }]
             steps: [{ at: 300ms, A: { edit: n1, text: two } }]
             expect: { finally: { server: { n1: { revision: 2 } } } }
             """),
@@ -318,9 +318,9 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
               - { at: 1200ms, A: { edit: n2, text: three } }
             expect:
               traffic:
-                - { request: POST n2, from: W, answers: [201] }
+                - { request: POST n2, from: W, responses: [201] }
                 - { request: GET n2, from: A, count: { min: 1 } }
-                - { request: PUT n2, from: A, answers: [200] }
+                - { request: PUT n2, from: A, responses: [200] }
               finally: { server: { n2: { revision: 2, text: three } } }
             """),
         // The name of the note is in the first bytes of the body.
@@ -329,7 +329,7 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
             """
             steps: [{ at: 300ms, A: { create: n2, text: "\(String(repeating: "large ", count: 15_000))" } }]
             expect:
-              traffic: [{ request: POST n2, from: A, answers: [201] }]
+              traffic: [{ request: POST n2, from: A, responses: [201] }]
               finally: { server: { count: 2 }, agree: [A, server] }
             """),
         // Notes that a deletion on the server has removed get a new identifier when they are restored.
@@ -343,7 +343,7 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
               - { at: 900ms, W: { delete: n1 } }
               - { when: { A: { row: n1, icon: conflict } }, within: 30s, A: { resolve: n1, text: three }, mark: resolved }
             expect:
-              traffic: [{ request: POST n1, from: A, between: [resolved, 90s], answers: [201] }]
+              traffic: [{ request: POST n1, from: A, between: [resolved, 90s], responses: [201] }]
               finally: { server: { count: 1, n1: { revision: 1, text: three } }, agree: [A, server] }
             """),
         WorldCase(
@@ -357,9 +357,9 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
               - { at: 2300ms, W: { delete: n2 } }
             expect:
               traffic:
-                - { request: PUT n1, from: W, answers: [200] }
+                - { request: PUT n1, from: W, responses: [200] }
                 - { request: GET n1, from: W, count: 1 }
-                - { request: DELETE n2, from: W, answers: [2xx] }
+                - { request: DELETE n2, from: W, responses: [2xx] }
               finally: { server: { count: 1, n1: { revision: 3, title: Milk, text: three } }, agree: [A, server] }
             """),
         WorldCase(
@@ -373,8 +373,8 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
               - { at: 1800ms, W: { delete: n1, stale: true } }
             expect:
               traffic:
-                - { request: PUT n1, from: W, answers: [200, 409] }
-                - { request: DELETE n1, from: W, answers: [409] }
+                - { request: PUT n1, from: W, responses: [200, 409] }
+                - { request: DELETE n1, from: W, responses: [409] }
               finally: { server: { n1: { revision: 3, text: three } }, agree: [A, server] }
             """),
         WorldCase(
@@ -387,8 +387,8 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
               - { at: 900ms, W: { raw: { method: GET, path: "/api/notes/{n1}/", headers: { Authorization: none } } } }
             expect:
               traffic:
-                - { request: PUT n1, from: W, answers: [4xx] }
-                - { request: GET n1, from: W, answers: [200, 403] }
+                - { request: PUT n1, from: W, responses: [4xx] }
+                - { request: GET n1, from: W, responses: [200, 403] }
               finally: { server: { n1: { revision: 1, text: one } } }
             """),
         WorldCase(
@@ -419,9 +419,10 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
     /// Each kind of outage, and a flap: the attempts are within the budget, and there are some where the client cannot
     /// know better.
     static let budgets: [WorldCase] = [
-        ("refuse", 1), ("dns", 1), ("portal", 1), ("updead", 1), ("downdead", 1),
+        ("{ link: offline, signalled: false }", 1), ("offline", 0), ("dns", 1), ("portal", 1), ("uplink-loss", 1),
+        ("downlink-loss", 1),
         ("{ link: 100-loss, signalled: false }", 1), ("100-loss", 0),
-        ("{ flap: [{ refuse: 700ms }, { wifi: 300ms }] }", 1),
+        ("{ flap: [{ offline: 700ms }, { wifi: 300ms }], signalled: false }", 1),
     ].enumerated().map { index, kind in
         WorldCase(
             "budget-\(index)", .pass, hasParity: false,

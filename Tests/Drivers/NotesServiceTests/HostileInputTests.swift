@@ -47,7 +47,7 @@ import Wire
     @Test(arguments: [
         "/api/notes/%/", "/api/notes/%ff/", "/api/notes/%00/", "/api/notes/../", "/api/notes//", "//api/notes/", "*",
         "/api/notes/" + String(repeating: "x", count: 20_000) + "/", "/api/notes/?%", "/api/notes-uuids/?since=%ff",
-        "/api/notes-uuids/?limit=%31", "/levers/rules/999999999999999999999", "http://h/api/notes/", "http://h", "",
+        "/api/notes-uuids/?limit=%31", "/test-hooks/rules/999999999999999999999", "http://h/api/notes/", "http://h", "",
     ]) func noPathCausesA500(path: String) throws {
         for contract in APIContract.all {
             let fixture = try Fixture(contract, testHooks: TestHooks())
@@ -105,9 +105,9 @@ import Wire
             ("POST", "/api/notes/", "\(part)\(marks)=\"a\"; name=x\r\n\(marks): x\r\n\r\n\(marks)\r\n--b--", multipart),
             ("POST", "/accounts/login/", "username=\(marks)&password=\(marks)", form),
             ("POST", "/accounts/login/", "\(marks)=x&username=ada\(marks)&password=secret", form),
-            ("POST", "/levers/rules", "{\"\(marks)\":1}", [:]),
-            ("POST", "/levers/rules", "{\"path\":\"/\(marks)\",\"do\":\"\(marks)\"}", [:]),
-            ("PUT", "/levers/clock", "{\"now\":\"\(marks)\"}", [:]),
+            ("POST", "/test-hooks/rules", "{\"\(marks)\":1}", [:]),
+            ("POST", "/test-hooks/rules", "{\"path\":\"/\(marks)\",\"do\":\"\(marks)\"}", [:]),
+            ("PUT", "/test-hooks/clock", "{\"now\":\"\(marks)\"}", [:]),
             ("POST", "/api/tokens/refresh/", "{\"refresh_token\":\"\(marks)\",\"\(marks)\":1}", [:]),
         ] {
             statuses.append(fixture.send(method, path, body, with: fields).status)
@@ -236,21 +236,21 @@ import Wire
                 "/api/notes-uuids/", "/api/notes-uuids/?limit=1000",
                 "/notes/",
                 "/openapi.json", "/accounts/login/", "/accounts/logout/", "/api/tokens/", "/api/tokens/refresh/",
-                "/levers/",
+                "/test-hooks/",
                 "/none", "/api/notes", "*",
             ] {
                 let peer = HTTPPeer(port: port)
                 let head = try peer.ask("HEAD", path, "", fields)
                 // The GET uses the same connection.
                 let get = try peer.ask("GET", path, "", fields)
-                #expect(head.status == get.status || path == "/levers/", "\(path): \(head.status) \(get.status)")
+                #expect(head.status == get.status || path == "/test-hooks/", "\(path): \(head.status) \(get.status)")
                 #expect(try peer.ask("GET", "/api/", "", fields).status == 200, "\(path)")
                 let socket = try TestSocket.connect(port: port)
                 try socket.send(Array("GET \(path) HTTP/1.0\r\nHost: 127.0.0.1:\(port)\r\n\(fields[0])\r\n\r\n".utf8))
                 let old = String(decoding: try socket.receiveToEnd(), as: UTF8.self)
                 #expect(old.hasPrefix("HTTP/1.1 \(get.status) ") && !old.contains("Transfer-Encoding"), "\(path)")
                 let body = old.range(of: "\r\n\r\n").map { String(old[$0.upperBound...]) }
-                #expect(path == "/levers/" || body?.utf8.count == get.body.utf8.count, "\(path)")
+                #expect(path == "/test-hooks/" || body?.utf8.count == get.body.utf8.count, "\(path)")
             }
         }
         await server.stop()

@@ -137,6 +137,7 @@ import Testing
         let other = send(second)
         #expect(other.status == 422, "\(other.body)")
         #expect(other.body.contains("was used for another request"))
+        #expect(other.body.contains(#""type":"urn:slowlane:idempotency-key-reused""#))
         #expect(try fixture.notes == before)
         // The result of the first request is kept.
         #expect(send(first).body == response.body)

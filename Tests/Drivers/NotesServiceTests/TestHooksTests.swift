@@ -33,24 +33,24 @@ import Wire
     }
 
     @Test func withoutHooksTheirPathsAre404() throws {
-        #expect(try Fixture().send("GET", "/levers").status == 404)
-        #expect(try Fixture().send("PUT", "/levers/clock", #"{"now":"2030-01-01T00:00:00Z"}"#).status == 404)
+        #expect(try Fixture().send("GET", "/test-hooks").status == 404)
+        #expect(try Fixture().send("PUT", "/test-hooks/clock", #"{"now":"2030-01-01T00:00:00Z"}"#).status == 404)
     }
 
     /// The write is committed and visible to others, but its response is not sent.
     @Test func aResponseIsHeldAfterItsWrite() async throws {
         try await Self.withServer { (port, _) async throws in
             let rule = try await Self.ask(
-                port, "POST", "/levers/rules", #"{"method":"POST","path":"/api/notes/","nth":1,"do":"hold"}"#)
+                port, "POST", "/test-hooks/rules", #"{"method":"POST","path":"/api/notes/","nth":1,"do":"hold"}"#)
             #expect(rule.status == 201)
             let id = try Self.id(rule)
             async let held = Self.ask(port, "POST", "/api/notes/", #"{"uuid":"\#(Fixture.n1)","title":"Milk"}"#)
             while try await Self.ask(port, "GET", "/api/notes/\(Fixture.n1)/").status == 404 {}
             // The second request is not affected.
             #expect(try await Self.ask(port, "POST", "/api/notes/", #"{"uuid":"\#(Fixture.n2)"}"#).status == 201)
-            let state = try await Self.ask(port, "GET", "/levers")
+            let state = try await Self.ask(port, "GET", "/test-hooks")
             #expect(state.body.contains(#""seen":2,"fired":1,"held":1"#), "\(state.body)")
-            let released = try await Self.ask(port, "POST", "/levers/rules/\(id)/release")
+            let released = try await Self.ask(port, "POST", "/test-hooks/rules/\(id)/release")
             #expect(released.body == #"{"released":1}"#)
             let response = try await held
             #expect(response.status == 201)
@@ -60,7 +60,7 @@ import Wire
 
     @Test func aResponseIsDroppedAfterItsWrite() async throws {
         try await Self.withServer { (port, _) async throws in
-            _ = try await Self.ask(port, "POST", "/levers/rules", #"{"path":"/api/notes/*","nth":2,"do":"drop"}"#)
+            _ = try await Self.ask(port, "POST", "/test-hooks/rules", #"{"path":"/api/notes/*","nth":2,"do":"drop"}"#)
             #expect(try await Self.ask(port, "GET", "/api/notes/").status == 200)
             await #expect(throws: (any Error).self) {
                 _ = try await Self.ask(port, "POST", "/api/notes/", #"{"uuid":"\#(Fixture.n1)"}"#)
@@ -72,8 +72,8 @@ import Wire
     @Test func aResponseIsForced() async throws {
         try await Self.withServer { (port, _) async throws in
             let rule = try await Self.ask(
-                port, "POST", "/levers/rules",
-                #"{"method":"PUT","path":"/api/notes/*","do":"answer","status":503,"headers":{"Retry-After":"7"},"body":"no"}"#
+                port, "POST", "/test-hooks/rules",
+                #"{"method":"PUT","path":"/api/notes/*","do":"respond","status":503,"headers":{"Retry-After":"7"},"body":"no"}"#
             )
             let created = try await Self.ask(port, "POST", "/api/notes/", #"{"uuid":"\#(Fixture.n1)","title":"Milk"}"#)
             #expect(created.status == 201)
@@ -84,7 +84,7 @@ import Wire
                 #expect(put.body == "no")
             }
             let id = try Self.id(rule)
-            #expect(try await Self.ask(port, "DELETE", "/levers/rules/\(id)").status == 204)
+            #expect(try await Self.ask(port, "DELETE", "/test-hooks/rules/\(id)").status == 204)
             #expect(try await Self.ask(port, "PUT", "/api/notes/\(Fixture.n1)/", "{}").status == 400)
         }
     }
@@ -117,8 +117,8 @@ import Wire
         let testHooks = TestHooks()
         let fixture = try Fixture(testHooks: testHooks)
         let members = names.map { "\"\($0)\":\"1\"" }.joined(separator: ",")
-        let rule = #"{"path":"/api/","do":"answer","status":200,"headers":{\#(members)}}"#
-        #expect(fixture.send("POST", "/levers/rules", rule, as: nil).status == 201)
+        let rule = #"{"path":"/api/","do":"respond","status":200,"headers":{\#(members)}}"#
+        #expect(fixture.send("POST", "/test-hooks/rules", rule, as: nil).status == 201)
         #expect(sent(fixture.send("GET", "/api/")) == names)
         testHooks.reset()
         var headers = HTTPFields()
@@ -131,10 +131,10 @@ import Wire
 
     @Test func theClockIsFixed() throws {
         let fixture = try Fixture(testHooks: TestHooks())
-        #expect(fixture.send("PUT", "/levers/clock", #"{"now":"2030-01-01T00:00:00.500Z"}"#, as: nil).status == 204)
+        #expect(fixture.send("PUT", "/test-hooks/clock", #"{"now":"2030-01-01T00:00:00.500Z"}"#, as: nil).status == 204)
         #expect(fixture.send("POST", "/api/notes/", "{}").note?.date == "2030-01-01T00:00:00.500Z")
-        #expect(fixture.send("GET", "/levers", as: nil).body.hasPrefix(#"{"clock":"2030-01-01T00:00:00.500Z""#))
-        #expect(fixture.send("DELETE", "/levers/clock", as: nil).status == 204)
+        #expect(fixture.send("GET", "/test-hooks", as: nil).body.hasPrefix(#"{"clock":"2030-01-01T00:00:00.500Z""#))
+        #expect(fixture.send("DELETE", "/test-hooks/clock", as: nil).status == 204)
         #expect(fixture.send("POST", "/api/notes/", "{}").note?.date == "2026-03-01T08:00:00.000Z")
     }
 
@@ -146,18 +146,18 @@ import Wire
         let key = ["Idempotency-Key": "a"]
         let before = fixture.send("GET", "/api/notes/").body
         let cursor = fixture.send("GET", "/api/notes-uuids/").field("Slowlane-Cursor") ?? ""
-        #expect(fixture.send("POST", "/levers/snapshots", as: nil).body == #"{"id":1}"#)
+        #expect(fixture.send("POST", "/test-hooks/snapshots", as: nil).body == #"{"id":1}"#)
         fixture.create(Fixture.n2)
         fixture.send("POST", "/api/notes/", #"{"title":"later"}"#, with: key)
-        #expect(fixture.send("POST", "/levers/snapshots/1/restore", as: nil).status == 204)
+        #expect(fixture.send("POST", "/test-hooks/snapshots/1/restore", as: nil).status == 204)
         #expect(fixture.send("GET", "/api/notes/").body == before)
         // The cursor is from another history, and the operation is not stored in the snapshot.
         #expect(fixture.send("GET", "/api/notes-uuids/?since=\(cursor)").status == 410)
         #expect(fixture.send("POST", "/api/notes/", #"{"title":"later"}"#, with: key).status == 201)
-        #expect(fixture.send("POST", "/levers/snapshots/1/restore", as: nil).status == 204)
+        #expect(fixture.send("POST", "/test-hooks/snapshots/1/restore", as: nil).status == 204)
         #expect(fixture.send("GET", "/api/notes/").body == before)
-        #expect(fixture.send("DELETE", "/levers/snapshots/1", as: nil).status == 204)
-        #expect(fixture.send("POST", "/levers/snapshots/1/restore", as: nil).status == 404)
+        #expect(fixture.send("DELETE", "/test-hooks/snapshots/1", as: nil).status == 204)
+        #expect(fixture.send("POST", "/test-hooks/snapshots/1/restore", as: nil).status == 404)
         if isFile {
             // The file on the disk is restored too.
             #expect(
@@ -168,11 +168,11 @@ import Wire
     @Test(arguments: [
         ("{", "detail"), ("{}", "path"), (#"{"path":"x"}"#, "path"), (#"{"path":"/","do":"burn"}"#, "do"),
         (#"{"path":"/","do":"hold","nth":0}"#, "nth"), (#"{"path":"/","do":"hold","often":1}"#, "often"),
-        (#"{"path":"/","do":"answer"}"#, "status"), (#"{"path":"/","do":"answer","status":99}"#, "status"),
-        (#"{"path":"/","do":"answer","status":200,"headers":{"a b":"c"}}"#, "headers"),
+        (#"{"path":"/","do":"respond"}"#, "status"), (#"{"path":"/","do":"respond","status":99}"#, "status"),
+        (#"{"path":"/","do":"respond","status":200,"headers":{"a b":"c"}}"#, "headers"),
         (#"{"path":"/","method":1,"do":"hold"}"#, "method"),
     ]) func anInvalidRuleIsRejected(body: String, field: String) throws {
-        let response = try Fixture(testHooks: TestHooks()).send("POST", "/levers/rules", body)
+        let response = try Fixture(testHooks: TestHooks()).send("POST", "/test-hooks/rules", body)
         #expect(response.status == 400)
         #expect(response.body.contains("\"\(field)\":"), "\(response.body)")
     }
@@ -187,7 +187,7 @@ import Wire
             ("127.9.9.9:80", nil, 204),
             ("localhost", "http://localhost", 403),
         ] {
-            var request = HTTPRequest(method: .delete, scheme: "http", authority: host, path: "/levers")
+            var request = HTTPRequest(method: .delete, scheme: "http", authority: host, path: "/test-hooks")
             request.headerFields[.origin] = origin
             #expect(service.respond(to: request, body: []).head.status.code == status, "\(host)")
         }

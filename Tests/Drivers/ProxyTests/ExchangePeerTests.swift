@@ -27,7 +27,8 @@ import Wire
                 case .requested(_, let head, _, _): seen.methods.append(head.method)
                 case .responseDelivered(_, let status): seen.statuses.append(status)
                 case .interrupted, .notHTTP, .faultInjected: seen.other.append("\(event)")
-                case .requestDelivered, .committed, .requestStarted, .requestRead, .responseStarted, .responseSampled,
+                case .requestDelivered, .responseRead, .requestStarted, .requestRead, .responseStarted,
+                    .responseSampled,
                     .faultMissed, .protocolSwitched:
                     break
                 }

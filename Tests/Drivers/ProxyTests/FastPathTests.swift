@@ -459,7 +459,7 @@ import Testing
                 ends += [client, server]
             }
             var refused = Conditions.clear
-            refused.connectionPolicy = .refuse
+            refused.connectionPolicy = .offline
             await proxy.setConditions(refused)
             let all = ends
             try await blocking { for end in all { #expect(end.receiveToFailure().code == ECONNRESET) } }

@@ -59,13 +59,13 @@ import Testing
     /// Arms and disarms a fault 100 times, now and then after an observation has begun.
     private static func arm(_ proxy: Proxy, seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
-        let points: [FaultPoint] = [.queued, .received, .committed]
+        let points: [FaultPoint] = [.beforeRequest, .beforeRequestEnd, .beforeResponse]
         for round in 0..<100 {
             let isObserved = Int.random(in: 0..<8, using: &generator) == 0
             let observation = isObserved ? await proxy.observe(.exchanges) : nil
-            let point = points.randomElement(using: &generator) ?? .queued
+            let point = points.randomElement(using: &generator) ?? .beforeRequest
             let number = try await proxy.addFaultRule(
-                FaultRule(path: "/trap", point: point, action: .reply(FaultReply(status: 503))))
+                FaultRule(path: "/trap", point: point, action: .respond(FaultResponse(status: 503))))
             for _ in 0..<Int.random(in: 0..<20, using: &generator) { await Task.yield() }
             let rule = await proxy.faultRules().first
             #expect(rule?.matched == 0 && rule?.fired == 0, "round \(round) of seed \(seed)")

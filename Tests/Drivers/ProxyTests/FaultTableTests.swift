@@ -31,12 +31,12 @@ import Testing
 
     private static func action(_ name: String) -> FaultAction {
         switch name {
-        case "cut": .abort
+        case "reset": .reset
         case "close": .close
-        case "mute": .mute
-        case "hold": .hold(.milliseconds(100))
-        case "trickle": .trickle(bytesPerSecond: 2000)
-        case "reply": .reply(FaultReply(status: 503, body: Array("later".utf8)))
+        case "stall": .stall
+        case "delay": .delay(.milliseconds(100))
+        case "throttle": .throttle(bytesPerSecond: 2000)
+        case "respond": .respond(FaultResponse(status: 503, body: Array("later".utf8)))
         default: .report(hold: .seconds(10))
         }
     }
@@ -50,7 +50,7 @@ import Testing
     }
 
     /// A client that acts upon a response, for example by closing the connection, acts after the event of the response.
-    @Test(arguments: [FaultAction.abort, .close, nil])
+    @Test(arguments: [FaultAction.reset, .close, nil])
     func aResponseIsReportedBeforeItsClientReceivesIt(_ action: FaultAction?) async throws {
         let client = Mutex<TestSocket?>(nil)
         let wasEarly = Mutex<Bool?>(nil)
@@ -58,7 +58,7 @@ import Testing
             configuration.exchangeTracking = ExchangeTracking(awaitsDecisions: true)
             configuration.exchangeController = { event, _ in
                 switch event {
-                case .requested: return action.map { .init(rule: 0, action: $0, point: .answered) }
+                case .requested: return action.map { .init(rule: 0, action: $0, point: .afterResponse) }
                 case .responseDelivered:
                     let isReadable = client.withLock { $0?.isReadable(within: 0) }
                     wasEarly.withLock { $0 = isReadable.map { !$0 } }
@@ -108,7 +108,7 @@ import Testing
         if row.point == "stored", row.action != "kill" {
             seen = try await blocking { read(client, until: { $0.bytes == FaultTable.response }) }
             let connection = try #require(await proxy.connections().first)
-            _ = await proxy.closeConnection(connection.id, abortively: row.action == "cut")
+            _ = await proxy.closeConnection(connection.id, abortively: row.action == "reset")
         }
         seen = try await blocking { [seen] in
             read(client, seen) { seen in

@@ -73,7 +73,7 @@ import Testing
             let port = proxy.address.port
             let old = HTTPPeer(port: port)
             #expect(try await blocking { try old.ask("GET", "/a").body } == "request 1")
-            let rule = FaultRule(method: "GET", point: .queued, action: .reply(FaultReply(status: 503)))
+            let rule = FaultRule(method: "GET", point: .beforeRequest, action: .respond(FaultResponse(status: 503)))
             let number = try await proxy.addFaultRule(rule)
             #expect(await proxy.status().connectionsWithoutFaults == 0)
             #expect(try await blocking { try (0..<2).map { _ in try old.ask("GET", "/a").status } } == [503, 200])
@@ -104,7 +104,7 @@ import Testing
             try await eventually("both are open") { await proxy.status().connectionsOpen == 2 }
             let observation = isObserved ? await proxy.observe(.exchanges) : nil
             try await proxy.addFaultRule(
-                FaultRule(times: 2...2, point: .queued, action: .reply(FaultReply(status: 503))))
+                FaultRule(times: 2...2, point: .beforeRequest, action: .respond(FaultResponse(status: 503))))
             #expect(await proxy.status().connectionsWithoutFaults == 1)
             #expect(try await blocking { try old.ask("GET", "/a").body } == "request 2")
             let head = try await blocking {
@@ -132,7 +132,7 @@ import Testing
                 _ = try server.receive(exactly: request.count)
                 return server
             }
-            try await proxy.addFaultRule(FaultRule(point: .queued, action: .reply(FaultReply(status: 503))))
+            try await proxy.addFaultRule(FaultRule(point: .beforeRequest, action: .respond(FaultResponse(status: 503))))
             #expect(await proxy.status().connectionsWithoutFaults == 1)
             let response = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)
             let received = try await blocking {
@@ -156,9 +156,9 @@ import Testing
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: upstream))
         configuration.faultRules = [
-            FaultRule(path: "/a*", times: 2...2, point: .queued, action: .reply(.portal)),
-            FaultRule(nth: 0, action: .abort),
-            FaultRule(method: "HEAD", point: .partlyAnswered, action: .abort),
+            FaultRule(path: "/a*", times: 2...2, point: .beforeRequest, action: .respond(.portal)),
+            FaultRule(nth: 0, action: .reset),
+            FaultRule(method: "HEAD", point: .midResponse, action: .reset),
         ]
         let proxy = try await Proxy.start(
             configuration, on: MultiThreadedEventLoopGroup.singleton, logger: messages.logger)
@@ -171,15 +171,15 @@ import Testing
         #expect(await proxy.faultRules().map(\.fired) == [2, 0])
         #expect(
             messages.text.filter { $0.hasPrefix("fault") } == [
-                "fault fired: 'any /a* times 2 queued portal': GET /a?q=1 at queued after 0 B of the request (1 so far)",
-                "fault fired: 'any /a* times 2 queued portal': GET /a?q=1 at queued after 0 B of the request (2 so far)",
+                "fault fired: 'any /a* times 2 before-request portal': GET /a?q=1 at before-request after 0 B of the request (1 so far)",
+                "fault fired: 'any /a* times 2 before-request portal': GET /a?q=1 at before-request after 0 B of the request (2 so far)",
             ])
     }
 
     @Test func aRuleThatCannotBeUsedIsRefused() async throws {
         try await withProxy(.clear) { proxy, _ in
             await #expect(throws: FaultRuleError(reason: "nth must be at least 1")) {
-                try await proxy.addFaultRule(FaultRule(nth: 0, action: .abort))
+                try await proxy.addFaultRule(FaultRule(nth: 0, action: .reset))
             }
             #expect(await proxy.faultRules().isEmpty)
         }

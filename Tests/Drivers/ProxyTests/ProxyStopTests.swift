@@ -174,7 +174,7 @@ import Testing
             { configuration in
                 if isPortal { return }
                 configuration.faultRules = [
-                    FaultRule(times: 1...Int.max, point: .queued, action: .reply(FaultReply(status: 503)))
+                    FaultRule(times: 1...Int.max, point: .beforeRequest, action: .respond(FaultResponse(status: 503)))
                 ]
             }
         ) { proxy, listener in

@@ -15,7 +15,7 @@ import Testing
 #endif
 
 private let outage = Conditions(up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))
-private let refusal = Conditions(up: .clear, down: .clear, connectionPolicy: .refuse)
+private let refusal = Conditions(up: .clear, down: .clear, connectionPolicy: .offline)
 
 /// A timeline that starts with the proxy changes the treatment of new connections although nothing is connected.
 ///

@@ -105,7 +105,7 @@ private typealias Failure = TestSocket.Failure
     }
 
     @Test func aRefusalResetsConnectionsAndNewSYNs() async throws {
-        for access in [ConnectionPolicy.refuse, .dns] {
+        for access in [ConnectionPolicy.offline, .dns] {
             try await withProxy(.clear) { proxy, listener in
                 let (client, server) = try await blocking {
                     (try TestSocket.connect(port: proxy.address.port), try listener.accept())
@@ -124,7 +124,7 @@ private typealias Failure = TestSocket.Failure
     }
 
     @Test func aProxyThatRefusesFromTheStartReservesItsPort() async throws {
-        try await withProxy(with(access: .refuse)) { proxy, listener in
+        try await withProxy(with(access: .offline)) { proxy, listener in
             #expect(proxy.address.port > 0)
             try await blocking { expectRefusal(proxy) }
             await proxy.setConditions(.clear)
@@ -185,7 +185,7 @@ private typealias Failure = TestSocket.Failure
         _ method: SYNDropMethod?
     ) async throws {
         let conditions = [
-            dead, .clear, with(access: .refuse), updead, with(access: .portal), with(access: .dns), downdead,
+            dead, .clear, with(access: .offline), updead, with(access: .portal), with(access: .dns), downdead,
         ]
         try await withProxy(.clear, synDropMethod: method) { proxy, listener in
             await withTaskGroup(of: Void.self) { group in

@@ -138,7 +138,7 @@ import Worlds
             }
             _ = try await Self.explore(worlds) { options in
                 options.seeds = SeedRange("100")
-                options.lean = .automatic
+                options.bias = .automatic
             }
             return runs.withLock { $0 }
         }

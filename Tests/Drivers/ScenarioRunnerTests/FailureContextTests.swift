@@ -37,7 +37,7 @@ import Worlds
         #expect(tooMany.time >= .milliseconds(200) && tooMany.time < .milliseconds(210))
         #expect(tooMany.actors == ["A"])
         #expect(tooMany.rows == ["n1"])
-        let other = try Self.context("expect: { traffic: [{ request: PUT n1, answers: [409] }] }", "traffic")
+        let other = try Self.context("expect: { traffic: [{ request: PUT n1, responses: [409] }] }", "traffic")
         #expect(other.time == tooMany.time)
     }
 
@@ -57,7 +57,7 @@ import Worlds
     @Test func anUnusedFaultConcernsItsRequest() throws {
         let context = try Self.context(
             """
-            faults: [{ request: PUT n1, nth: 2, to: A, point: committed, then: cut }]
+            faults: [{ request: PUT n1, nth: 2, to: A, point: before-response, then: reset }]
             expect: { finally: { server: { count: 1 } } }
             """, "fault")
         #expect(context.actors == ["A"])

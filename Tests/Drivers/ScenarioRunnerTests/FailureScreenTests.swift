@@ -97,7 +97,7 @@ import Testing
     // MARK: Inconclusive runs
 
     @Test(arguments: [
-        ("faults: [{ request: PUT n1, nth: 2, point: committed, then: cut }]", "times: { min: 0 }"),
+        ("faults: [{ request: PUT n1, nth: 2, point: before-response, then: reset }]", "times: { min: 0 }"),
         ("expect: { sometimes: [{ A: { row: n1, icon: conflict } }] }", "give the scenario more time"),
         ("expect: { traffic: [{ request: PUT n1, same: [body] }] }", "add a fault or an outage"),
         ("expect: { traffic: [{ request: any, count: { max: budget } }] }", "give the device an outage"),

@@ -42,7 +42,7 @@ import Worlds
             report.contains(
                 "<failure type=\"worlds-differ\" message=\"short: the verdicts differ: simulated pass, live fail\">"))
         #expect(report.contains("simulated pass, live fail: finally: server has 1 note ("))
-        #expect(report.contains("in virtual time (without --live) the same seed gives 'pass'"))
+        #expect(report.contains("in simulation (without --live) the same seed gives 'pass'"))
     }
 
     @Test func anInvalidFileDoesNotHideTheOthers() async throws {

@@ -32,7 +32,10 @@ import Testing
             (.requestSent(7, bytes: 9), "sent exchange=7 bytes=9"),
             (.responseReceived(7, status: 201), "received exchange=7 status=201"), (.failed(7), "failed exchange=7"),
             (.fault(index: 0, exchange: 7), "fault fault=0 exchange=7"),
-            (.fault(index: 0, exchange: 7, point: .received), "fault fault=0 exchange=7 point=received"),
+            (
+                .fault(index: 0, exchange: 7, point: .beforeRequestEnd),
+                "fault fault=0 exchange=7 point=before-request-end"
+            ),
             (.commit(device: "A", digest: 1), "commit actor=A digest=0000000000000001"),
             (.accepted(device: "A", row: "n1"), "accepted actor=A note=n1"),
             (
@@ -63,7 +66,7 @@ import Testing
                 "contents exchange=7 token=1 conditional=yes"
             ),
             (.interface(device: "A", isUp: false, isMetered: true), "interface actor=A state=down metered=yes"),
-            (.world(.init(isVirtual: true, comparesBytes: false)), "world time=virtual bytes=unknown"),
+            (.world(.init(isSimulated: true, comparesBytes: false)), "world kind=simulated bytes=unknown"),
             (
                 .policy(device: "A", ClientPolicy(poll: .seconds(60))),
                 "policy actor=A first=1.000000000 longest=60.000000000 poll=60.000000000"

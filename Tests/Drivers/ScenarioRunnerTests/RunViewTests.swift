@@ -10,7 +10,7 @@ import Worlds
     /// A commit whose response is lost, and its repetition.
     private static let lost =
         Fixture.short + """
-            faults: [{ request: PUT n1, point: committed, then: cut }]
+            faults: [{ request: PUT n1, point: before-response, then: reset }]
             expect: { finally: { server: { n1: { revision: 2 } } } }
 
             """
@@ -49,7 +49,7 @@ import Worlds
                 "http://notes.invalid/notes/n1", "http://notes.invalid/notes/n1",
             ])
         #expect(puts[0]["_error"].text == "200, response lost")
-        #expect(puts[0]["_faults"].array.map(\.text) == ["PUT n1 committed cut"])
+        #expect(puts[0]["_faults"].array.map(\.text) == ["PUT n1 before-response reset"])
         #expect(puts[1]["_error"].text == nil && puts[1]["_faults"].array.isEmpty)
         #expect(try #require(run.result).history.entries.count > entries.count)
     }

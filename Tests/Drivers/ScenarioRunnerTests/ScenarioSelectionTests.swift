@@ -100,7 +100,7 @@ import Worlds
     /// Another client than that of the file may make a fault impossible.
     @Test func aFaultThatTheGivenClientMakesImpossibleIsRejectedWithItsLocation() throws {
         let folder = try TemporaryFolder()
-        let fault = "faults: [{ request: PUT any, point: stored, then: cut, times: { min: 0 } }]\n"
+        let fault = "faults: [{ request: PUT any, point: stored, then: reset, times: { min: 0 } }]\n"
         try Data((Fixture.passing + fault).utf8).write(to: URL(filePath: folder.path("fault.yaml")))
         try Data(Fixture.passing.utf8).write(to: URL(filePath: folder.path("short.yaml")))
         var selection = try ScenarioSelection([folder.path(".")])
@@ -113,7 +113,7 @@ import Worlds
 
     @Test func aDryRunListsWhatAProgramCannotShow() throws {
         let text =
-            Fixture.short + "faults: [{ request: PUT any, point: any, then: cut }]\n"
+            Fixture.short + "faults: [{ request: PUT any, point: any, then: reset }]\n"
             + "expect: { always: [{ A: { screen: list, dialog: none } }, { any: { outbox: 0 } }] }"
         let scenario = try Fixture.run(text).scenario.replacingClients(["A": Scenario.Program(["app"])])
         let lines = WorldLimits.lines(PlannedRun(index: 0, source: "s", scenario: scenario, world: .live))

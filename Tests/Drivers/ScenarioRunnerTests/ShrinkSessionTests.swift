@@ -18,7 +18,7 @@ import Worlds
         server: { notes: { n1: { title: Milk, text: one }, n2: { text: two } } }
         devices: { A: { user: ada }, B: { user: ada } }
         network: { A: { 0s: 3g, 20s: edge }, B: { 0s: wifi } }
-        faults: [{ request: PUT n1, point: committed, then: mute }]
+        faults: [{ request: PUT n1, point: before-response, then: stall }]
         steps:
           - { at: 1s, B: { edit: n2, text: changed } }
           - { at: 2s, A: { edit: n1, text: changed too } }

@@ -45,25 +45,25 @@ import Worlds
         #expect(try KillSweep(scenario).kills == Set(commits.flatMap { [$0, $0 + 1] }).count)
     }
 
-    // MARK: Vacuity
+    // MARK: MutationCoverage
 
     @Test func whatNothingNeedsIsFound() throws {
         let scenario = try Self.scenario(
             """
             faults:
-              - { request: PUT n1, nth: 1, point: queued, then: cut }
-              - { request: PUT n1, nth: 9, point: committed, then: cut, times: { min: 0, max: 1 } }
+              - { request: PUT n1, nth: 1, point: before-request, then: reset }
+              - { request: PUT n1, nth: 9, point: before-response, then: reset, times: { min: 0, max: 1 } }
             steps: [{ at: 1s, A: { edit: n1, text: two } }]
             expect:
               always: [{ A: { row: n1, title: Milk } }]
               eventually: [{ by: 30s, A: { row: n1, icon: none, text: two } }]
             """)
-        let vacuity = try Vacuity(scenario, mutants: [.client(.dropsOnLostResponse)])
-        #expect(vacuity.findings.count == 4 && vacuity.killers == [.client(.dropsOnLostResponse)])
-        let unneeded = vacuity.findings.filter { !$0.value.isNeeded($0.key.kind) }
+        let coverage = try MutationCoverage(scenario, mutants: [.client(.dropsOnLostResponse)])
+        #expect(coverage.findings.count == 4 && coverage.killers == [.client(.dropsOnLostResponse)])
+        let unneeded = coverage.findings.filter { !$0.value.isNeeded($0.key.kind) }
         #expect(
             unneeded.keys.sorted().map(\.text) == [
-                "cut at queued of PUT n1", "cut at committed of PUT n1", "always: A n1 title Milk",
+                "reset at before-request of PUT n1", "reset at before-response of PUT n1", "always: A n1 title Milk",
                 // The dropped change is shown for a moment without an icon.
                 "eventually: A n1 icon none, text two, by 30.0 s",
             ])
@@ -82,13 +82,14 @@ import Worlds
               eventually: [{ after: shown, within: 20s, A: { outbox: 1 } }]
               finally: { server: { n1: { text: two } } }
             """)
-        var vacuity = try Vacuity(scenario, mutants: [.client(.pendingMarkMissing)])
+        var coverage = try MutationCoverage(scenario, mutants: [.client(.pendingMarkMissing)])
         func needed() -> [String] {
-            vacuity.findings.filter { $0.value.isNeeded($0.key.kind) }.keys.sorted().map(\.text)
+            coverage.findings.filter { $0.value.isNeeded($0.key.kind) }.keys.sorted().map(\.text)
         }
         #expect(needed() == ["sometimes: A n1 icon upload"])
         // Findings of several runs of a file are added up.
-        vacuity.add(try Vacuity(scenario, mutants: [.client(.dropsOnLostResponse), .client(.outboxNotCounted)]))
-        #expect(vacuity.findings.count == 3 && needed().count > 1)
+        coverage.add(
+            try MutationCoverage(scenario, mutants: [.client(.dropsOnLostResponse), .client(.outboxNotCounted)]))
+        #expect(coverage.findings.count == 3 && needed().count > 1)
     }
 }

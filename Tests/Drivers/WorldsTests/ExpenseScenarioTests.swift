@@ -31,8 +31,8 @@ import Worlds
     }
 
     @Test func theFormatKnowsTheValuesOfTheApp() {
-        #expect(AppVocabulary.expense.dialogs == [PatternText.sending, PatternText.unknownResult])
-        #expect(AppVocabulary.expense.toasts == [PatternText.sent])
+        #expect(AppVocabulary.expense.dialogs == [ExpenseText.sending, ExpenseText.unknownResult])
+        #expect(AppVocabulary.expense.toasts == [ExpenseText.sent])
         let app = AppModel.expense
         #expect(Scenario.App.expense.markerField == app.markerField)
         #expect(AppVocabulary.expense.screens == ["list"] + app.forms.map(\.name) + app.pages.map(\.name))

@@ -34,7 +34,7 @@ import Testing
               - { at: 3s, W: { edit: n1, title: Bread, text: two } }
               - { at: 4s, A: { edit: n1, text: three } }
             expect:
-              traffic: [{ request: PUT n1, from: A, answers: [409] }]
+              traffic: [{ request: PUT n1, from: A, responses: [409] }]
               sometimes: [{ A: { row: n1, title: "Conflict: Milk vs Bread", icon: none } }]
               finally: { server: { n1: { revision: 2, text: two } } }
             """)
@@ -48,7 +48,7 @@ import Testing
               - { at: 3s, W: { edit: n1, text: two } }
               - { at: 4s, A: { delete: n1 } }
             expect:
-              traffic: [{ request: DELETE n1, from: A, answers: [409] }]
+              traffic: [{ request: DELETE n1, from: A, responses: [409] }]
               finally: { A: { row: n1, icon: none, text: two }, agree: [A, server] }
             """)
         #expect(Self.failures(result) == ["invariant: no-lost-write (I1)"])
@@ -69,7 +69,7 @@ import Testing
     @Test func anOwnChangeWhoseResponseWasLostIsAConflict() throws {
         let result = try Self.run(
             """
-            faults: [{ request: PUT n1, point: committed, then: cut }]
+            faults: [{ request: PUT n1, point: before-response, then: reset }]
             steps: [{ at: 1s, A: { edit: n1, text: two } }]
             expect:
               sometimes: [{ A: { row: n1, icon: conflict } }]

@@ -12,7 +12,7 @@ import Testing
 @Suite struct MaterializedRunTests {
     /// Returns the events of the script without the numbers of steps and faults, which differ.
     private static func script(_ history: History) -> [String] {
-        history.entries[..<history.healIndex].compactMap { entry in
+        history.entries[..<history.restoreIndex].compactMap { entry in
             switch entry.event {
             case .step: return nil
             case .fault(_, let exchange, let point):
@@ -37,13 +37,13 @@ import Testing
         let run = try SimulatedRun.run(scenario, mutants: mutants, seed: seed)
         let explicit = scenario.materialized(seed: seed, history: run.history)
         #expect(explicit.workload.isEmpty)
-        #expect(explicit.faults.allSatisfy { $0.chance == nil && $0.point != .any && $0.mustFire })
+        #expect(explicit.faults.allSatisfy { $0.probability == nil && $0.point != .any && $0.mustFire })
         for device in explicit.devices {
             #expect(
                 device.network.allSatisfy { if case .hold = $0.phase { $0.signalling != .sometimes } else { false } })
         }
         let again = try SimulatedRun.run(explicit, mutants: mutants)
-        // The script of explicit values can end earlier, so that a mutant violates more in the heal phase, and no less.
+        // The script of explicit values can end earlier, so that a mutant violates more in the restore phase, and no less.
         let (expectedFailures, foundFailures) = (Self.failures(run.verdict), Self.failures(again.verdict))
         #expect(
             mutants.isEmpty
@@ -89,16 +89,16 @@ import Testing
         devices: { A: { user: ada }, B: { user: ada } }
         writers: { W: { user: ada } }
         network:
-          A: { 0s: { flap: [{ edge: 9s }, { 100-loss: 4s }], jitter: 50%, signalled: sometimes, interface: cell }, 1m: wifi }
-          B: { 0s: 3g, 20s: { flap: [{ refuse: 2s }, { lte: 5s }], jitter: 80% }, 50s: lte }
+          A: { 0s: { flap: [{ edge: 9s }, { 100-loss: 4s }], jitter: 50%, signalled: sometimes, interface: cellular }, 1m: wifi }
+          B: { 0s: 3g, 20s: { flap: [{ offline: 2s }, { lte: 5s }], jitter: 80%, signalled: false }, 50s: lte }
         faults:
-          - { request: any, chance: 10%, point: any, then: cut, times: { min: 0, max: 15 } }
-          - { request: PUT any, chance: 20%, point: committed, then: mute, times: { min: 0, max: 3 } }
-          - { request: any, nth: 9, point: any, then: { hold: 3s }, times: { min: 0, max: 2 } }
+          - { request: any, probability: 10%, point: any, then: reset, times: { min: 0, max: 15 } }
+          - { request: PUT any, probability: 20%, point: before-response, then: stall, times: { min: 0, max: 3 } }
+          - { request: any, nth: 9, point: any, then: { delay: 3s }, times: { min: 0, max: 2 } }
         steps: [{ at: 12s, A: { kill: now } }, { at: 15s, A: { start: again } }]
         workload:
           - { from: 0s, to: 1m, every: 5s, jitter: 90%, by: [A, B], mix: { create: 2, edit: 6, delete: 1, sync: 1 } }
-          - { from: 0s, to: 1m, every: 9s, jitter: 90%, by: [W], over: 2, mix: { edit: 1 } }
+          - { from: 0s, to: 1m, every: 9s, jitter: 90%, by: [W], notes: 2, mix: { edit: 1 } }
           - { when: { any: { icon: conflict } }, delay: 4s, by: [A, B], mix: { resolve: 1 } }
           - { when: { B: { outbox: 1 } }, delay: 2s, by: [B], mix: { sync: 1 } }
         expect:

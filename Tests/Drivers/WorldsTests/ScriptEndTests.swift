@@ -10,14 +10,14 @@ import Testing
     private static func result(_ text: String) throws -> Run {
         let scenario = try ScenarioFile(parsing: "scenario: 1\nname: script-end\n" + text, file: "s.yaml").scenario
         let result = try SimulatedRun.run(scenario)
-        let heal = result.history.entries.first { if case .phase(.heal) = $0.event { true } else { false } }
-        return Run(verdict: result.verdict, history: result.history, healAt: try #require(heal).time)
+        let heal = result.history.entries.first { if case .phase(.restore) = $0.event { true } else { false } }
+        return Run(verdict: result.verdict, history: result.history, restoreAt: try #require(heal).time)
     }
 
     private struct Run {
         let verdict: Verdict
         let history: History
-        let healAt: Nanoseconds
+        let restoreAt: Nanoseconds
     }
 
     /// A scenario in which an edit at 1 s gets no response.
@@ -26,7 +26,7 @@ import Testing
         server: { notes: { n1: { title: Milk, text: one } } }
         devices: { A: { user: ada } }
         policy: \(policy)
-        faults: [{ request: PUT n1, point: queued, then: cut }]
+        faults: [{ request: PUT n1, point: before-request, then: reset }]
         steps: [{ at: 1s, A: { edit: n1, text: two } }]
         \(rest)
         """
@@ -37,17 +37,17 @@ import Testing
             Self.edit(
                 """
                 network: { A: { 0s: wifi } }
-                expect: { traffic: [{ request: PUT n1, from: A, seen: proxy, answers: [none, 200], same: [body] }] }
+                expect: { traffic: [{ request: PUT n1, from: A, seen: proxy, responses: [none, 200], same: [body] }] }
                 """))
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
-        #expect(result.healAt > .seconds(10))
+        #expect(result.restoreAt > .seconds(10))
     }
 
     @Test func withoutSuchAnExpectationPendingChangesWaitForTheHealPhase() throws {
         let result = try Self.result(
             Self.edit("network: { A: { 0s: wifi } }\nexpect: { finally: { agree: [A, server] } }"))
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
-        #expect(result.healAt < .seconds(2))
+        #expect(result.restoreAt < .seconds(2))
     }
 
     @Test func aRepetitionInTheHealPhaseCountsOnlyInAWindowThatEndsWithTheRun() throws {
@@ -57,18 +57,18 @@ import Testing
                     + Self.edit(
                         """
                         network: { A: { 0s: wifi, 2s: { link: 100-loss, signalled: false } } }
-                        expect: { traffic: [{ request: PUT n1, from: A, seen: proxy, answers: [none, 200]\(window) }] }
+                        expect: { traffic: [{ request: PUT n1, from: A, seen: proxy, responses: [none, 200]\(window) }] }
                         """))
         }
         let script = try traffic("")
         #expect(script.verdict.result == .fail)
         // The client repeats its attempts for ever.
         let end = Nanoseconds.seconds(2) + ScenarioDirector.undecidedMax
-        #expect(script.healAt >= end && script.healAt < end + .seconds(15), "\(script.healAt)")
+        #expect(script.restoreAt >= end && script.restoreAt < end + .seconds(15), "\(script.restoreAt)")
         #expect(!script.history.entries.contains { if case .aborted = $0.event { true } else { false } })
         let run = try traffic(", between: [0s, finally]")
         #expect(run.verdict.result == .pass, "\(run.verdict.checks)")
-        #expect(run.healAt < .seconds(15))
+        #expect(run.restoreAt < .seconds(15))
     }
 
     @Test func theWaitEndsBeforeTheLimit() throws {
@@ -80,7 +80,7 @@ import Testing
                     expect: { traffic: [{ request: PUT n1, from: A, count: { max: 2 } }] }
                     """, policy: "{ first-delay: 5s, longest-delay: 5s, timeout: 3s }"))
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
-        #expect(result.healAt >= .seconds(21) && result.healAt < .seconds(40), "\(result.healAt)")
+        #expect(result.restoreAt >= .seconds(21) && result.restoreAt < .seconds(40), "\(result.restoreAt)")
     }
 
     @Test func aChangeThatTheClientNeverSendsItselfExceedsAThreshold() throws {
@@ -102,9 +102,9 @@ import Testing
             server: { notes: { n1: { title: Milk, text: one } } }
             devices: { A: { user: ada } }
             network: { A: { 0s: { up: { delay: 0ms }, down: { delay: 0ms } } } }
-            faults: [{ request: PUT n1, point: committed, then: { hold: 3s } }]
+            faults: [{ request: PUT n1, point: before-response, then: { delay: 3s } }]
             steps: [{ at: 1s, A: { edit: n1, text: two } }]
-            expect: { traffic: [{ request: PUT n1, from: A, answers: [lost, 200] }] }
+            expect: { traffic: [{ request: PUT n1, from: A, responses: [lost, 200] }] }
             """)
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
         // The link has delivered the response in the instant in which the client closed the connection.
@@ -126,9 +126,9 @@ import Testing
             server: { notes: { n1: { title: Milk, text: one } } }
             devices: { A: { user: ada } }
             network: { A: { 0s: { up: { delay: 0ms }, down: { delay: 0ms } } } }
-            faults: [{ request: PUT n1, point: committed, then: { hold: 2999ms } }]
+            faults: [{ request: PUT n1, point: before-response, then: { delay: 2999ms } }]
             steps: [{ at: 1s, A: { edit: n1, text: two } }]
-            expect: { traffic: [{ request: PUT n1, from: A, answers: [200] }] }
+            expect: { traffic: [{ request: PUT n1, from: A, responses: [200] }] }
             """)
         #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
     }

@@ -47,8 +47,8 @@ import Testing
           A: { 0s: 3g, 9s: { flap: [{ edge: 5s }, { lte: 3s }], jitter: 40%, signalled: sometimes }, 40s: wifi }
           B: { 0s: edge, 20s: lte }
         faults:
-          - { request: PUT any, nth: 1, point: committed, then: mute }
-          - { request: any, chance: 5%, times: { min: 0, max: 3 }, point: any, then: cut }
+          - { request: PUT any, nth: 1, point: before-response, then: stall }
+          - { request: any, probability: 5%, times: { min: 0, max: 3 }, point: any, then: reset }
         steps:
           - { at: 1s, B: { sync: now } }
           - { at: 2s, A: { edit: milk, text: two litres of milk }, mark: edited }
@@ -122,7 +122,7 @@ import Testing
             """
             devices: { A: { user: ada } }
             network: { A: { 0s: wifi } }
-            faults: [{ request: PUT n1, point: committed, then: mute, times: { min: 0 } }]
+            faults: [{ request: PUT n1, point: before-response, then: stall, times: { min: 0 } }]
             steps:
               - { at: 1s, A: { create: n1, text: a }, mark: made }
               - { at: 2s, A: { kill: now } }

@@ -14,7 +14,7 @@ import Testing
                 name: test
                 server: { notes: { n1: { text: one } } }
                 devices: { A: { user: ada } }
-                network: { A: { 0s: wifi, 10s: refuse, 2m: wifi } }
+                network: { A: { 0s: wifi, 10s: { link: offline, signalled: false }, 2m: wifi } }
                 \(text)
                 """, file: "test.yaml"
         ).scenario
@@ -29,8 +29,8 @@ import Testing
         let scenario = try Self.scenario(
             """
             faults:
-              - { request: POST n2, nth: 1, point: committed, then: cut }
-              - { request: PUT n1, nth: 1, point: received, then: cut }
+              - { request: POST n2, nth: 1, point: before-response, then: reset }
+              - { request: PUT n1, nth: 1, point: before-request-end, then: reset }
             steps:
               - { at: 1s, A: { create: n2, text: two } }
               - { at: 2s, A: { edit: n1, text: two } }

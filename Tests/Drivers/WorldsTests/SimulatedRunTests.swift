@@ -26,23 +26,23 @@ extension Scenario: CustomTestStringConvertible {
         try ScenarioFile(parsing: "scenario: 1\nname: test\n" + text, file: file).scenario
     }
 
-    /// The rejection is under way at the beginning of the heal phase: a client that pauses then waits for its user.
+    /// The rejection is under way at the beginning of the restore phase: a client that pauses then waits for its user.
     @Test(arguments: [401, 403]) func aUserSignsInAgainAfterALateRejection(_ status: Int) throws {
         let scenario = try Self.scenario(
             """
             seed: 0
-            heal: 17s
+            restore: 17s
             devices: { A: { user: ada }, B: { user: ada } }
             policy: { first-delay: 500ms, longest-delay: 2s, poll: 20s }
-            network: { A: { 0s: wifi }, B: { 0s: high-latency-dns, 2s: downdead } }
+            network: { A: { 0s: wifi }, B: { 0s: high-latency-dns, 2s: downlink-loss } }
             faults:
               - request: POST n1
                 to: B
-                point: queued
-                then: { reply: { status: \(status), headers: { Slowlane-Notes: "1", Content-Type: application/json }, body: "{}" } }
+                point: before-request
+                then: { respond: { status: \(status), headers: { Slowlane-Notes: "1", Content-Type: application/json }, body: "{}" } }
             steps: [{ at: 1s, B: { create: n1, text: a } }]
             expect:
-              traffic: [{ request: POST n1, seen: proxy, between: [0s, finally], answers: [\(status), 201] }]
+              traffic: [{ request: POST n1, seen: proxy, between: [0s, finally], responses: [\(status), 201] }]
               finally: { agree: [A, B, server] }
             """)
         let result = try SimulatedRun.run(scenario)
@@ -97,7 +97,7 @@ extension Scenario: CustomTestStringConvertible {
     }
 
     /// The run of a client that repeats attempts at once is aborted, whatever its requests meet.
-    @Test(arguments: ["refuse", "dns", "portal", "100-loss"])
+    @Test(arguments: ["offline", "dns", "portal", "100-loss"])
     func aClientWithoutBackOffDoesNotRunForever(_ outage: String) throws {
         let scenario = try Self.scenario(
             """
@@ -125,7 +125,7 @@ extension Scenario: CustomTestStringConvertible {
             limit: 1h
             server: { notes: { n1: { title: Milk, text: one } } }
             devices: { A: { user: ada } }
-            network: { A: { 0s: wifi, 2s: refuse, 302s: wifi } }
+            network: { A: { 0s: wifi, 2s: { link: offline, signalled: false }, 302s: wifi } }
             steps: [{ at: 5s, A: { edit: n1, text: two } }, \(requests.joined(separator: ", "))]
             expect:
               # 18 in 300 s of the reference policy, and one for each request
@@ -152,7 +152,7 @@ extension Scenario: CustomTestStringConvertible {
               traffic:
                 - { request: POST n1, from: A, seen: proxy, count: 2 }
                 - { request: POST n1, from: A, count: 1 }
-                - { request: DELETE n1, from: A, answers: [204] }
+                - { request: DELETE n1, from: A, responses: [204] }
               finally: { server: { count: 0 }, agree: [A, server] }
             """)
         let result = try SimulatedRun.run(scenario)
@@ -283,7 +283,9 @@ extension Scenario: CustomTestStringConvertible {
     }
 
     /// The client gives up a request in an outage that lasts; the connection on the link remains.
-    @Test(arguments: ["updead", "downdead", "100-loss", "{ link: 100-loss, signalled: false }", "refuse", "portal"])
+    @Test(arguments: [
+        "uplink-loss", "downlink-loss", "100-loss", "{ link: 100-loss, signalled: false }", "offline", "portal",
+    ])
     func aScriptThatEndsInAnOutageEndsWhenTheClientHasGivenUp(_ outage: String) throws {
         let scenario = try Self.scenario(
             """
@@ -311,7 +313,7 @@ extension Scenario: CustomTestStringConvertible {
               - { at: 6s, W: { create: n2, text: four } }
               - { at: 7s, W: { delete: n2 } }
             expect:
-              traffic: [{ request: PUT n1, from: W, answers: [200] }]
+              traffic: [{ request: PUT n1, from: W, responses: [200] }]
               finally: { server: { count: 1, n1: { revision: 3, title: Milk, text: three } }, agree: [A, server] }
             """)
         let result = try SimulatedRun.run(scenario)
@@ -380,7 +382,8 @@ extension Scenario: CustomTestStringConvertible {
     // MARK: Outages
 
     private static let outages = [
-        "100-loss", "{ link: 100-loss, signalled: false }", "refuse", "dns", "portal", "updead", "downdead",
+        "100-loss", "{ link: 100-loss, signalled: false }", "offline",
+        "{ link: offline, signalled: false }", "dns", "portal", "uplink-loss", "downlink-loss",
     ]
 
     @Test(arguments: outages) func anOutageOfHalfAnHourTakesFewEvents(_ outage: String) throws {
@@ -410,7 +413,7 @@ extension Scenario: CustomTestStringConvertible {
         devices: { A: { user: ada } }
         writers: { W: { user: ada } }
         network: { A: { 0s: wifi, 3s: 100-loss, 6s: 3g } }
-        faults: [{ request: POST n3, nth: 1, point: committed, then: cut }]
+        faults: [{ request: POST n3, nth: 1, point: before-response, then: reset }]
         steps:
           - { at: 1s, A: { edit: n1, text: two } }
           - { at: 2s, W: { create: n4, text: web } }

@@ -31,8 +31,8 @@ import Testing
               - { at: 5s, V: { edit: n1, text: "5 l" } }
             expect:
               traffic:
-                - { request: PUT n1, from: W, answers: [200, 409] }
-                - { request: DELETE n1, from: W, answers: [409] }
+                - { request: PUT n1, from: W, responses: [200, 409] }
+                - { request: DELETE n1, from: W, responses: [409] }
               finally: { server: { n1: { revision: 5, text: "5 l" } }, agree: [A, server] }
             """)
         #expect(verdict.result == .pass, "\(verdict.checks)")
@@ -46,8 +46,8 @@ import Testing
               - { at: 2s, W: { raw: { method: GET, path: "/api/notes/{n1}/" } } }
             expect:
               traffic:
-                - { request: PUT n1, from: W, answers: [4xx] }
-                - { request: GET n1, from: W, answers: [200] }
+                - { request: PUT n1, from: W, responses: [4xx] }
+                - { request: GET n1, from: W, responses: [200] }
               finally: { server: { n1: { revision: 2, text: "1 l" } } }
             """)
         #expect(verdict.result == .pass, "\(verdict.checks)")

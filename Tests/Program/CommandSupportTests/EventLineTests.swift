@@ -16,7 +16,7 @@ import Wire
         let json = #"""
             {"t":1790000012345.25,"proxy":"notes","id":7,"connection":0,"method":"PUT","target":"/n1","attempt":2,
              "status":409,"request_bytes":1,"response_bytes":2,"times":{"opened":null,"started":1000,"request_read":1001,
-             "request_delivered":1120,"response_started":1140.5,"committed":1141,"response_delivered":1312,"ended":1312},
+             "request_delivered":1120,"response_started":1140.5,"response_read":1141,"response_delivered":1312,"ended":1312},
              "link":"edge","fault":null,"end":"completed"}
             """#
         #expect(

@@ -108,10 +108,10 @@ import Wire
         let open = LinkSource.timeline(try ProfileCatalogue.timeline("0s: edge, 20s: 100-loss"))
         #expect(open.connectionProblem == nil)
         #expect(LinkSource.unconditioned.connectionProblem == nil)
-        let refusing = LinkSource.timeline(try ProfileCatalogue.timeline("0s: edge, 20s: refuse"))
+        let refusing = LinkSource.timeline(try ProfileCatalogue.timeline("0s: edge, 20s: offline"))
         #expect(
             refusing.connectionProblem
-                == "'refuse': no connection to the server is possible (all connections refused); "
+                == "'offline': no connection to the server is possible (all connections refused); "
                 + "choose a profile that lets connections through")
     }
 

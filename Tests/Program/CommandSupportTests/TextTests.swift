@@ -103,7 +103,7 @@ import Testing
             down: DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100)), dnsDelay: .seconds(3))
         #expect(
             Units.conditions(conditions) == "down 780 kbit/s 100 ms, up no rate limit 100 ms, DNS 3000 ms")
-        conditions.connectionPolicy = .refuse
+        conditions.connectionPolicy = .offline
         #expect(Units.conditions(conditions) == "all connections refused")
     }
 

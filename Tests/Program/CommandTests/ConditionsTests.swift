@@ -6,8 +6,8 @@ extension CommandTests {
     /// Commands under conditions that let no connection through, and the JSON of conditions.
     @Suite(.serialized) struct ConditionsTests {
         @Test(arguments: [
-            ("refuse", "it refuses all connections (ECONNREFUSED)"), ("dns", "(ECONNREFUSED)"),
-            ("portal", "captive portal"), ("100-loss", "100 % loss"), ("updead", "100 % loss"),
+            ("offline", "it refuses all connections (ECONNREFUSED)"), ("dns", "(ECONNREFUSED)"),
+            ("portal", "captive portal"), ("100-loss", "100 % loss"), ("uplink-loss", "100 % loss"),
         ]) func aProfileThatLetsNoEchoThroughIsNotMeasured(_ profile: String, reason: String) async throws {
             let result = try await Command.run("measure", profile)
             #expect(result.status == 64)
@@ -16,7 +16,7 @@ extension CommandTests {
             #expect(result.output.isEmpty)
         }
 
-        @Test(arguments: ["refuse", "dns", "portal"])
+        @Test(arguments: ["offline", "dns", "portal"])
         func aProfileThatLetsNoConnectionThroughIsNotModelled(_ profile: String) async throws {
             for arguments in [["--profile", profile], ["--timeline", "0s: 3g, 20s: \(profile)"]] {
                 let command = try Command(["model", "--plan", "ttfb", "--trials", "1"] + arguments)
@@ -40,22 +40,23 @@ extension CommandTests {
             try await reply("outage up", "ok outage up")
             try await reply(
                 "profile edge",
-                "ok profile edge: down 240 kbit/s 400 ms, up 200 kbit/s 440 ms; \(outage) upstream: lift it with 'heal'"
+                "ok profile edge: down 240 kbit/s 400 ms, up 200 kbit/s 440 ms; \(outage) upstream: end it with 'end-outage'"
             )
             try await reply("outage", "ok outage both")
-            try await reply("clear", "ok clear: no conditions; \(outage) both directions: lift it with 'heal'")
-            try await reply("timeline subway", "ok timeline subway; \(outage) both directions: lift it with 'heal'")
-            command.type("profile 100-loss\nheal\n")
+            try await reply("clear", "ok clear: no conditions; \(outage) both directions: end it with 'end-outage'")
+            try await reply(
+                "timeline subway", "ok timeline subway; \(outage) both directions: end it with 'end-outage'")
+            command.type("profile 100-loss\nend-outage\n")
             #expect(
-                try await command.output.line(with: "ok heal")
-                    == "ok heal; '100-loss' still blocks both directions (100 % loss): change it with 'profile NAME' or 'clear'"
+                try await command.output.line(with: "ok end-outage")
+                    == "ok end-outage; '100-loss' still blocks both directions (100 % loss): change it with 'profile NAME' or 'clear'"
             )
-            command.type("profile refuse\nheal\n")
-            #expect(try await command.output.line(with: "'refuse' still").contains("refuses all connections"))
-            command.type("clear\nheal\nquit\n")
+            command.type("profile offline\nend-outage\n")
+            #expect(try await command.output.line(with: "'offline' still").contains("refuses all connections"))
+            command.type("clear\nend-outage\nquit\n")
             _ = try await command.output.line(with: "ok quit")
             #expect(await command.end() == 0)
-            #expect(command.output.text.hasSuffix("ok clear: no conditions\nok heal\nok quit\n"))
+            #expect(command.output.text.hasSuffix("ok clear: no conditions\nok end-outage\nok quit\n"))
         }
 
         private static func object(_ text: some StringProtocol) throws -> [String: Any] {

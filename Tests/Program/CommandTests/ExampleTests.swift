@@ -56,7 +56,7 @@ import Testing
         #expect(result.status == 65)
         #expect(
             result.output.contains(
-                "outage cannot run in virtual time: the client of A is a program; run it with --live"))
+                "outage cannot run in simulation: the client of A is a program; run it with --live"))
     }
 
     @Test func aDryRunSaysWhatIsNotExact() async throws {

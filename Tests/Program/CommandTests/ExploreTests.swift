@@ -93,7 +93,7 @@ extension CommandTests {
         }
 
         @Test(arguments: [
-            (["--shard", "1/4"], "needs --results"), (["--lean", "x"], "must be auto"),
+            (["--shard", "1/4"], "needs --results"), (["--bias", "x"], "must be auto"),
             (["--shard", "1/4", "--results", "x", "--time", "5s"], "exclude --time"),
             (["--seeds", "5..<5"], "must be a range"), (["--time", "0s"], "must be a duration above 0"),
             (["--seed", "x"], "must be a whole number from 0 to 18446744073709551615, or commit"),

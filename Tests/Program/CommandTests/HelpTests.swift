@@ -8,7 +8,7 @@ import Testing
         [], ["proxy"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
         ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["explore"],
         ["shrink"], ["merge-reports"], ["demo"], ["demo", "patterns"],
-        ["selftest"],
+        ["mutation-test"],
         ["scenarios"],
         ["scenarios", "list"],
         ["scenarios", "new"], ["lint"],

@@ -97,7 +97,7 @@ import Testing
         ["list", "--host", "127.0.0.1:1"], ["events", "--host", "127.0.0.1:1"], ["profiles", "show", "nonsense"],
         ["profiles", "check", "/nowhere.yaml"], ["scenarios", "list", "/nowhere.yaml"], ["fmt", "/nowhere.yaml"],
         ["run", "nonsense"], ["run", "./nowhere.yaml"], ["explore", "nonsense"], ["shrink", "nonsense"],
-        ["selftest", "nonsense"], ["explain", "nonsense"], ["model", "3g"], ["measure", "nonsense"],
+        ["mutation-test", "nonsense"], ["explain", "nonsense"], ["model", "3g"], ["measure", "nonsense"],
         ["capture", "--port", "0"], ["notes-server", "--listen", "x"], ["merge-reports", "/nowhere"],
     ]) func errorsHaveOnePrefix(_ arguments: [String]) async throws {
         let result = try await Command.run(arguments)

@@ -140,7 +140,7 @@ extension NotesCommandTests {
             #expect(try await Command.run("notes-server", "--user", "ada").status == 64)
             for wrong in [
                 ["--contract", "none"], ["--unauthenticated", "404"], ["--rate", "0"], ["--token-life", "0"],
-                ["--retention", "0"], ["--levers", "--listen", "0.0.0.0:0"],
+                ["--retention", "0"], ["--test-hooks", "--listen", "0.0.0.0:0"],
             ] {
                 let command = try Command(["notes-server"] + wrong)
                 #expect(await command.end() == 64, "\(wrong)")

@@ -13,7 +13,7 @@
             ["--help"], ["--version"], ["help", "run"], ["proxy", "--help"], ["--generate-completion-script", "bash"],
             ["profiles"], ["profiles", "list", "--json"], ["profiles", "show", "3g"], ["profiles", "show", "subway"],
             ["scenarios"], ["scenarios", "list", "--json"], ["explain"], ["explain", "I1"], ["schema"],
-            ["selftest", "--list"], ["doctor"], ["doctor", "--json"],
+            ["mutation-test", "--list"], ["doctor"], ["doctor", "--json"],
             ["model", "--profile", "edge", "--trials", "1"],
             ["model", "--profile", "edge", "--trials", "1", "--summary"],
             ["run", "validators", "--variant", "none"], ["run", "validators", "--variant", "none", "--json"],

@@ -40,43 +40,46 @@ extension CommandTests {
         @Test func faultsFireAreLoggedAndCounted() async throws {
             let (listener, upstream) = try Self.server()
             let (command, port) = try await Self.proxy(
-                "--fault", "POST /notes* nth 2 committed cut", "--fault",
-                "GET times 2 queued reply 503 Retry-After: 7 body busy", to: upstream)
+                "--fault", "POST /notes* nth 2 before-response reset", "--fault",
+                "GET times 2 before-request respond 503 Retry-After: 7 body busy", to: upstream)
             var statuses: [Int?] = []
             for path in ["/notes", "/notes/1", "/notes"] { statuses.append(await Self.status(port, path)) }
             #expect(statuses == [201, nil, 201])
             let busy = try await blocking { try HTTPPeer(port: port).ask("GET", "/x") }
             #expect(busy.status == 503 && busy.body == "busy" && busy.header("Retry-After") == "7")
-            command.type("fault DELETE comitted cut\nfault DELETE committed hold 1ms\nfaults\nfault remove 2\n")
+            command.type(
+                "fault DELETE befor-response reset\nfault DELETE before-response delay 1ms\nfaults\nfault remove 2\n")
             #expect(
                 try await command.output.line(with: "error ").hasPrefix(
-                    "error column 8: unknown word 'comitted'; did you mean 'committed'?"))
-            #expect(try await command.output.line(with: "ok fault 3") == "ok fault 3: DELETE * committed hold 1ms")
+                    "error column 8: unknown word 'befor-response'; did you mean 'before-response'?"))
+            #expect(
+                try await command.output.line(with: "ok fault 3") == "ok fault 3: DELETE * before-response delay 1ms")
             #expect(
                 try await command.output.line(with: "ok faults")
-                    == "ok faults: 1 (matched 3, fired 1) POST /notes* nth 2 committed cut; 2 (matched 1, fired 1) "
-                    + "GET * times 2 queued reply 503 Retry-After: 7 body busy; 3 (matched 0, fired 0) "
-                    + "DELETE * committed hold 1ms")
+                    == "ok faults: 1 (matched 3, fired 1) POST /notes* nth 2 before-response reset; 2 (matched 1, fired 1) "
+                    + "GET * times 2 before-request respond 503 Retry-After: 7 body busy; 3 (matched 0, fired 0) "
+                    + "DELETE * before-response delay 1ms")
             #expect(try await command.output.line(with: "removed") == "ok fault 2 removed: matched 1, fired 1")
             #expect(await Self.status(port, "/x", "GET") == 201)
             command.type("quit\n")
             #expect(await command.end() == 0)
             #expect(
                 command.errors.text.contains(
-                    "fault fired: 'POST /notes* nth 2 committed cut': POST /notes/1 at committed after 0 B of the "
+                    "fault fired: 'POST /notes* nth 2 before-response reset': POST /notes/1 at before-response after 0 B of the "
                         + "response (1 so far)\n"), "\(command.errors.text)")
             #expect(
                 command.output.text.hasSuffix(
-                    "fault 1: matched 3, fired 1: POST /notes* nth 2 committed cut\n"
-                        + "fault 3: matched 0, fired 0: DELETE * committed hold 1ms\n"), "\(command.output.text)")
+                    "fault 1: matched 3, fired 1: POST /notes* nth 2 before-response reset\n"
+                        + "fault 3: matched 0, fired 0: DELETE * before-response delay 1ms\n"), "\(command.output.text)"
+            )
             withExtendedLifetime(listener) {}
         }
 
         @Test func aBodyIsTruncatedAndAResponseIsDelayed() async throws {
             let (listener, upstream) = try Self.server()
             let (command, port) = try await Self.proxy(
-                "--fault", "GET /cut partly-answered bytes 1 cut", "--fault", "GET /late committed hold 300ms",
-                "--fault", "GET /in queued portal", to: upstream)
+                "--fault", "GET /cut mid-response bytes 1 reset", "--fault", "GET /late before-response delay 300ms",
+                "--fault", "GET /in before-request portal", to: upstream)
             let text = try await blocking {
                 let socket = try TestSocket.connect(port: port)
                 try socket.send(Array("GET /cut HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
@@ -96,19 +99,21 @@ extension CommandTests {
         }
 
         @Test func anInvalidRuleIsAnErrorWithItsPlace() async throws {
-            let result = try await Command.run("proxy", "--upstream", "1", "--fault", "GET comitted cut")
+            let result = try await Command.run("proxy", "--upstream", "1", "--fault", "GET befor-response reset")
             #expect(result.status == 64)
             #expect(
-                result.errors.contains("--fault: unknown word 'comitted'; did you mean 'committed'?")
-                    && result.errors.contains("  GET comitted cut\n      ^"), "\(result.errors)")
+                result.errors.contains("--fault: unknown word 'befor-response'; did you mean 'before-response'?")
+                    && result.errors.contains("  GET befor-response reset\n      ^"), "\(result.errors)")
         }
 
         @Test func theEndOfTheInputStopsTheProxyAfterItsCommands() async throws {
             let (listener, upstream) = try TestSocket.listen()
             let command = try Command(["proxy", "--upstream", "\(upstream)", "--until-eof"])
-            command.type("outage\nheal\nstatus", andClose: true)
+            command.type("outage\nend-outage\nstatus", andClose: true)
             #expect(await command.end() == 0)
-            #expect(command.output.text.contains("ok outage both\nok heal\nok profile none"), "\(command.output.text)")
+            #expect(
+                command.output.text.contains("ok outage both\nok end-outage\nok profile none"), "\(command.output.text)"
+            )
             withExtendedLifetime(listener) {}
         }
 

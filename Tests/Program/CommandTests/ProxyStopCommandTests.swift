@@ -79,7 +79,7 @@ extension CommandTests {
             @Test func closingRepliesLeaveNoFileOpen() async throws {
                 let (listener, upstream) = try TestSocket.listen()
                 let (command, port) = try await CommandTests().proxy(
-                    "--fault", "GET times unlimited queued reply 503", upstream: upstream)
+                    "--fault", "GET times unlimited before-request respond 503", upstream: upstream)
                 func files() throws -> Int {
                     try FileManager.default.contentsOfDirectory(atPath: "/proc/\(command.pid)/fd").count
                 }
@@ -127,7 +127,8 @@ extension CommandTests {
 
         @Test func repeatableOptionsMayBeGivenTwice() async throws {
             let command = try Command([
-                "proxy", "--upstream", "8000", "--fault", "GET committed cut", "--fault", "PUT committed cut", "-q",
+                "proxy", "--upstream", "8000", "--fault", "GET before-response reset", "--fault",
+                "PUT before-response reset", "-q",
                 "-q",
             ])
             _ = try await command.output.line(with: "listening on ")

@@ -206,7 +206,7 @@ extension CommandTests {
             lines += try await Command.run(["notes", "list", "--json"] + store).output
             lines += try await Command.run(["notes", "show", "Milk", "--json"] + store).output
             lines += try await Command.run("measure", "wifi", "--trials", "1", "--json").output
-            let mutant = ["selftest", "--quiet", "--json", "--mutant", "overwrites-on-conflict"]
+            let mutant = ["mutation-test", "--quiet", "--json", "--mutant", "overwrites-on-conflict"]
             lines += try await Command.run(mutant + ["--list"]).output
             lines += try await Command.run(mutant + ["edit-vs-edit"]).output
             lines += try await Command.run(mutant + ["edit-vs-edit", "--shrink"]).output

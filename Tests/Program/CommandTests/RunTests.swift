@@ -34,12 +34,12 @@ import Testing
             folder,
             Self.short + """
                 expect:
-                  traffic: [{ request: PUT n1, from: A, answers: [200] }]
+                  traffic: [{ request: PUT n1, from: A, responses: [200] }]
                   finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] }
                 """)
         let result = try await Command.run("run", path, "--live")
         #expect(result.status == 0, "\(result.output) \(result.errors)")
-        #expect(result.output.contains("ok    traffic: PUT n1 from A, answers 200\n"))
+        #expect(result.output.contains("ok    traffic: PUT n1 from A, responses 200\n"))
         #expect(result.output.hasSuffix("short: pass\n"))
         #expect(result.errors.contains("A  PUT n1 -> 200 after "))
     }
@@ -63,7 +63,7 @@ import Testing
         let path = try Self.file(
             folder,
             Self.short + """
-                faults: [{ request: PUT n1, nth: 2, point: committed, then: cut }]
+                faults: [{ request: PUT n1, nth: 2, point: before-response, then: reset }]
                 expect: { finally: { server: { n1: { revision: 2 } } } }
                 """)
         let result = try await Command.run("run", path)
@@ -95,10 +95,10 @@ import Testing
         let path = try Self.file(
             folder,
             Self.short + """
-                faults: [{ request: PUT n1, point: committed, then: cut }]
+                faults: [{ request: PUT n1, point: before-response, then: reset }]
                 expect:
                   traffic:
-                    - { request: PUT n1, from: A, answers: [lost, 200] }
+                    - { request: PUT n1, from: A, responses: [lost, 200] }
                     - { request: PUT n1, from: A, same: [body, idempotency-key] }
                   finally: { server: { n1: { revision: 2, text: three } } }
                 """)
@@ -135,15 +135,15 @@ import Testing
     }
 
     /// Refused connections, a DNS failure, a captive portal, the loss of one direction.
-    @Test(arguments: ["refuse", "dns", "portal", "updead", "downdead"])
+    @Test(arguments: ["offline", "dns", "portal", "uplink-loss", "downlink-loss"])
     func connectionLevelFaultsAreSurvived(_ condition: String) async throws {
         try await Self.expectSurvival(condition + ", 1s: wifi", then: "")
     }
 
-    /// All links are restored before the verdict; without `heal`, when the client has given up its request.
-    @Test(arguments: ["100-loss", "refuse", "dns", "portal", "updead", "downdead"])
+    /// All links are restored before the verdict; without `restore`, when the client has given up its request.
+    @Test(arguments: ["100-loss", "offline", "dns", "portal", "uplink-loss", "downlink-loss"])
     func conditionsAtTheEndAreRemovedForTheVerdict(_ condition: String) async throws {
-        try await Self.expectSurvival(condition, then: "heal: 1s")
+        try await Self.expectSurvival(condition, then: "restore: 1s")
     }
 
     /// The built-in scenarios pass, and fail with the mutants that they are written for.
@@ -158,11 +158,11 @@ import Testing
             ),
             (
                 [lost, "--variant", "none", "--mutant", "posts-again-under-new-id"], 1,
-                "      traffic: POST n1 from A, answers lost 2xx\n"
+                "      traffic: POST n1 from A, responses lost 2xx\n"
             ),
             (
                 [lost, "--variant", "none", "--mutant", "drops-on-lost-response"], 1,
-                "      traffic: POST n1 from A, answers lost 2xx\n"
+                "      traffic: POST n1 from A, responses lost 2xx\n"
             ),
             (["outage-30-min", "--variant", "none"], 0, nil),
             (

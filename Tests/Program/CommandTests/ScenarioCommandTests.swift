@@ -104,6 +104,42 @@ extension CommandTests {
             #expect(try await Command.run("fmt", "--check", path).status == 0)
         }
 
+        /// The words are replaced at their places; everything else, and with --check the whole file, stays as it is.
+        @Test func migrateReplacesRenamedWordsOnly() async throws {
+            let folder = try TemporaryFolder()
+            let base =
+                Self.valid.replacing("0s: wifi", with: "0s:   wifi, 9s: refuse")
+                + "faults: [{ request: any, point: committed,   then: cut, times: { min: 0 } }]  # a reset\n"
+            let path = try Self.write(base, "base.yaml", in: folder)
+            let child = try Self.write(
+                "scenario: 1\nname: child\nextends: base.yaml\nheal: 30s\n", "child.yaml", in: folder)
+            let check = try await Command.run("fmt", "--migrate", "--check", child)
+            #expect(check.status == 1)
+            #expect(check.output.hasPrefix("\(child):4:1: 'heal' -> 'restore'\n"), "\(check.output)")
+            #expect(check.output.contains("'committed' -> 'before-response'\n"), "\(check.output)")
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == base)
+            #expect(try await Command.run("fmt", "--migrate", child).status == 0)
+            #expect(
+                try String(contentsOfFile: path, encoding: .utf8)
+                    == base.replacing("9s: refuse", with: "9s: { link: offline, signalled: false }")
+                    .replacing("point: committed,   then: cut", with: "point: before-response,   then: reset"))
+            #expect(try String(contentsOfFile: child, encoding: .utf8).hasSuffix("restore: 30s\n"))
+            // Nothing is left: the second migration changes nothing, and the file is accepted.
+            let again = try await Command.run("fmt", "--migrate", "--check", folder.url.path)
+            #expect(again.status == 0 && again.output.isEmpty, "\(again.output)")
+            #expect(try await Command.run("lint", path).status == 0)
+        }
+
+        @Test func migrateReplacesAFileAtOnce() async throws {
+            let folder = try TemporaryFolder()
+            let path = try Self.write("scenario: 1\nname: a\nheal: 30s\n", "a.yaml", in: folder)
+            let before = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
+            #expect(try await Command.run("fmt", "--migrate", path).status == 0)
+            let after = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
+            #expect(before != after, "the file was written in place")
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["a.yaml"])
+        }
+
         @Test func aFileThatCannotBeFormattedIsNotChanged() async throws {
             let folder = try TemporaryFolder()
             let text = Self.valid.replacing("[A, server]", with: "&x [A, server]")
@@ -127,7 +163,7 @@ extension CommandTests {
         @Test func aKeyIsExplained() async throws {
             let point = try await Command.run("explain", "faults.point").output
             #expect(point.hasPrefix("faults.point\n"))
-            #expect(point.contains("value: queued, partly-sent, received, committed"))
+            #expect(point.contains("value: before-request, mid-request, before-request-end, before-response"))
             #expect(point.contains("\n  required\n"))
             #expect(try await Command.run("explain").output.contains("network     required"))
             let unknown = try await Command.run("explain", "pont")

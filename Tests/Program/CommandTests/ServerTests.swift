@@ -139,7 +139,9 @@ import Testing
             let text = #"[{"name":"a","listen":"127.0.0.1:0","upstream":"127.0.0.1:\#(upstream)","faults":\#(faults)}]"#
             try Data(text.utf8).write(to: file)
         }
-        try write(#"["GET times 2 queued reply 503 body busy", {"name": "late", "rule": "PUT committed hold 1s"}]"#)
+        try write(
+            #"["GET times 2 before-request respond 503 body busy", {"name": "late", "rule": "PUT before-response delay 1s"}]"#
+        )
         let status = try await withServer(["--config", file.path()]) { url, server in
             let list = try await Command.run("list", "--host", url)
             let port = try #require(list.output.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) })
@@ -150,11 +152,11 @@ import Testing
         #expect(status == 0)
         for (faults, problem) in [
             (
-                #"["GET queued mute", "GET comitted cut"]"#,
-                "fault 2 of proxy 'a': rule: column 5: unknown word 'comitted'"
+                #"["GET before-request stall", "GET befor-response reset"]"#,
+                "fault 2 of proxy 'a': rule: column 5: unknown word 'befor-response'"
             ),
             (#"[7]"#, "fault 1 of proxy 'a': a fault is a rule on one line"),
-            (#""GET queued mute""#, "faults is not an array"),
+            (#""GET before-request stall""#, "faults is not an array"),
             (#"[{"name": "x"}]"#, "fault 1 of proxy 'a': missing required field: rule"),
         ] {
             try write(faults)
@@ -162,7 +164,7 @@ import Testing
             #expect(broken.status == 65 && broken.errors.contains(problem), "\(broken.errors)")
             #expect(broken.errors.hasPrefix("error: --config \(file.path()): "))
         }
-        try write("[\(Array(repeating: #""GET queued mute""#, count: 3).joined(separator: ","))]")
+        try write("[\(Array(repeating: #""GET before-request stall""#, count: 3).joined(separator: ","))]")
         let many = try await Command.run("server", "--port", "0", "--max-faults", "2", "--config", file.path())
         withExtendedLifetime(listener) {}
         #expect(many.status == 65 && many.errors.contains("a proxy has at most 2 faults (--max-faults)"))

@@ -47,7 +47,7 @@ private func expect(
         #expect(await network.status.connectionsAccepted == 1)
     }
 
-    @Test(.network(.refuse)) func aRefusingNetworkRefuses() async throws {
+    @Test(.network(.offline)) func aRefusingNetworkRefuses() async throws {
         let port = try Network.current.port
         await #expect(throws: TestSocket.Failure.self) {
             try await blocking { _ = try TestSocket.connect(port: port) }
@@ -93,11 +93,11 @@ private func expect(
 
 /// What a test does to its network.
 @Suite(.tags(.services), .network(upstream: { try await Upstream.address })) struct NetworkTests {
-    @Test func aRequestPassesAfterAnOfflineBlockAndNotDuringIt() async throws {
+    @Test func aRequestPassesAfterAnOutageAndNotDuringIt() async throws {
         let network = try Network.current
         let port = network.port
         let socket = try await blocking { try TestSocket.connect(port: port) }
-        try await network.offline {
+        try await network.outage {
             #expect(await network.status.link.hasOutage == PerDirection(up: true, down: true))
             let isReadable = try await blocking {
                 try socket.send(Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
@@ -109,11 +109,11 @@ private func expect(
         #expect(try await blocking { try socket.receive() }.starts(with: Array("HTTP/1.1 ".utf8)))
     }
 
-    @Test(.network(.wifi)) func anOfflineBlockEndsWithAnError() async throws {
+    @Test(.network(.wifi)) func anOutageEndsWithAnError() async throws {
         struct Cancelled: Error {}
         let network = try Network.current
         await #expect(throws: Cancelled.self) {
-            try await network.offline {
+            try await network.outage {
                 try await expect("wifi", of: network)
                 throw Cancelled()
             }
@@ -121,13 +121,25 @@ private func expect(
         #expect(await !network.status.link.hasAnyOutage)
     }
 
-    @Test func nestedOfflineBlocksEndWithTheOuterOne() async throws {
+    @Test func nestedOutagesEndWithTheOuterOne() async throws {
         let network = try Network.current
-        await network.offline {
-            await network.offline {}
+        await network.outage {
+            await network.outage {}
             #expect(await network.status.link.hasAnyOutage)
         }
         #expect(await !network.status.link.hasAnyOutage)
+    }
+
+    @Test(.network(.wifi)) func offlineConnectionsFailAtOnceUntilTheBlockEnds() async throws {
+        let network = try Network.current
+        let port = network.port
+        try await network.offline {
+            _ = await #expect(throws: TestSocket.Failure.self) {
+                try await blocking { _ = try TestSocket.connect(port: port) }
+            }
+        }
+        try await expect("wifi", of: network)
+        #expect(try await status(of: "/", through: network) > 0)
     }
 
     @Test(.network(.wifi)) func aBlockOfOtherConditionsRestoresTheEarlierOnes() async throws {
@@ -148,12 +160,12 @@ private func expect(
         try await expect("dsl", of: network)
     }
 
-    @Test func cutAbortsOpenConnections() async throws {
+    @Test func disconnectAbortsOpenConnections() async throws {
         let network = try Network.current
         let port = network.port
         let socket = try await blocking { try TestSocket.connect(port: port) }
         while await network.status.connectionsOpen == 0 { try await Task.sleep(for: .milliseconds(1)) }
-        await network.cut()
+        await network.disconnect()
         #expect(try await blocking { socket.receiveToFailure().code } == ECONNRESET)
         #expect(try await status(of: "/", through: network) > 0)
     }
@@ -228,18 +240,18 @@ private func expect(
         let profiles: [NetworkProfile] = [
             .passThrough, .loss100, .veryBadNetwork, .edge, .edgeGood, .edgeLossy, .twoGRural, .twoGUrban, .threeG,
             .threeGGood, .threeGLossy, .lte, .wifi, .wifiGood, .wifi80211ac, .cable, .dsl, .highLatencyDNS, .dns,
-            .refuse, .portal, .upDead, .downDead,
+            .offline, .portal, .uplinkLoss, .downlinkLoss,
         ]
         try await withNetwork(upstream: Upstream.address) { network in
             for profile in profiles { try await network.link(profile) }
-            try await expect("downdead", of: network)
+            try await expect("downlink-loss", of: network)
         }
     }
 }
 
 /// Faults of HTTP exchanges that a test declares.
 @Suite(.tags(.services), .network(upstream: { try await Upstream.address })) struct FaultTests {
-    @Test(.fault(.reply(FaultReply(status: 503)), method: "GET", path: "/no*"))
+    @Test(.fault(.respond(FaultResponse(status: 503)), method: "GET", path: "/no*"))
     func aFaultAppliesToMatchingRequests() async throws {
         let network = try Network.current
         #expect(try await status(of: "/", through: network) != 503)
@@ -247,27 +259,27 @@ private func expect(
         #expect(try await status(of: "/notes", through: network) != 503)
     }
 
-    @Test(.fault(.abort, at: .queued, path: "/"), .fault(.reply(FaultReply(status: 418)), nth: 2))
+    @Test(.fault(.reset, at: .beforeRequest, path: "/"), .fault(.respond(FaultResponse(status: 418)), nth: 2))
     func theFaultsOfAllTraitsApply() async throws {
         let network = try Network.current
         await #expect(throws: (any Error).self) { try await status(of: "/", through: network) }
         #expect(try await status(of: "/", through: network) == 418)
     }
 
-    @Test(.fault("GET /notes queued reply 503")) func aFaultMayBeGivenOnOneLine() async throws {
+    @Test(.fault("GET /notes before-request respond 503")) func aFaultMayBeGivenOnOneLine() async throws {
         #expect(try await status(of: "/notes", through: Network.current) == 503)
     }
 
     @Test func aFaultMayBeAddedDuringATest() async throws {
         let network = try Network.current
-        try await network.fault("any queued reply 503")
+        try await network.fault("any before-request respond 503")
         #expect(try await status(of: "/notes", through: network) == 503)
         await #expect(throws: (any Error).self) { try await network.fault("any queued replay 503") }
     }
 
     @Test func aFaultThatHitsNothingIsAnIssueOfTheTrait() async throws {
         let test = try #require(Test.current)
-        let trait = NetworkTrait.fault(.abort, method: "POST", path: "/notes")
+        let trait = NetworkTrait.fault(.reset, method: "POST", path: "/notes")
         try await withKnownIssue {
             try await trait.provideScope(for: test, testCase: .current) {
                 let network = try Network.current
@@ -275,13 +287,13 @@ private func expect(
             }
         } matching: { issue in
             issue.comments.contains {
-                "\($0)".contains("the fault 'POST /notes committed cut' fired 0 of 1 time, 0 requests matched")
+                "\($0)".contains("the fault 'POST /notes before-response reset' fired 0 of 1 time, 0 requests matched")
             }
         }
     }
 
     @Test func aFaultThatHitsNothingIsAnErrorOfWithNetwork() async throws {
-        let rule = FaultRule(times: 2...2, action: .reply(FaultReply(status: 503)))
+        let rule = FaultRule(times: 2...2, action: .respond(FaultResponse(status: 503)))
         await #expect {
             try await withNetwork(faults: [rule]) { network in
                 let code = try await status(of: "/", through: network)
@@ -295,13 +307,13 @@ private func expect(
     @Test func anErrorOfTheTestHidesUnusedFaults() async throws {
         struct Failure: Error {}
         await #expect(throws: Failure.self) {
-            try await withNetwork(faults: [FaultRule(action: .abort)]) { _ in throw Failure() }
+            try await withNetwork(faults: [FaultRule(action: .reset)]) { _ in throw Failure() }
         }
     }
 
     @Test func aFaultThatCannotApplyIsAnError() async throws {
         await #expect(throws: NetworkError.self) {
-            try await withNetwork(faults: [FaultRule(nth: 0, action: .abort)]) { _ in }
+            try await withNetwork(faults: [FaultRule(nth: 0, action: .reset)]) { _ in }
         }
     }
 }

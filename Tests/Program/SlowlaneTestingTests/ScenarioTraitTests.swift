@@ -29,7 +29,7 @@ import Worlds
         network:
           A: { 0s: wifi }
         faults:
-          - { request: POST any, nth: 2, point: committed, then: mute }
+          - { request: POST any, nth: 2, point: before-response, then: stall }
         steps:
           - { at: 1s, A: { create: n1, title: Milk, text: "2 l" } }
         expect:

@@ -23,8 +23,17 @@ def link_text(setting):
     return str(value) if key in ("profile", "timeline") else "%s %s" % (key, value)
 
 
+#: The new names of renamed methods.
+_RENAMED = {"refuse": "offline", "heal": "restore", "cut": "disconnect"}
+
+
 class Network:
     """A proxy between the code under test and its server."""
+
+    def __getattr__(self, name):
+        if name in _RENAMED:
+            raise AttributeError("network.%s() is now called network.%s()" % (name, _RENAMED[name]))
+        raise AttributeError("'Network' has no attribute '%s'" % name)
 
     def __init__(self, server, name, upstream, setting, seed, session_seed):
         self._server = server
@@ -68,21 +77,21 @@ class Network:
         """
         return self._change(link_setting(profile, timeline, netem, conditions))
 
-    def offline(self):
+    def outage(self):
         """Loses every packet, as in a tunnel: open connections stall, new ones time out. Returns the context manager of `link`."""
         return self._change({"profile": "100-loss"})
 
-    def refuse(self):
-        """Aborts open connections and refuses new ones. Returns the context manager of `link`."""
-        return self._change({"profile": "refuse"})
+    def offline(self):
+        """Aborts open connections, and lets new ones fail at once, as without an interface. Returns the context manager of `link`."""
+        return self._change({"profile": "offline"})
 
-    def heal(self):
+    def restore(self):
         """Restores the network that the test began with: its conditions, without toxics and faults."""
         for toxic in self._call("GET", "/proxies/%s/toxics"):
             self._call("DELETE", "/proxies/%s/toxics/" + toxic["name"])
         for fault in list(self._faults):
             fault.remove()
-        self._apply(self._initial, "heal")
+        self._apply(self._initial, "restore")
 
     def _change(self, setting):
         earlier = self._setting
@@ -96,7 +105,7 @@ class Network:
 
     # Connections and toxics
 
-    def cut(self, how="reset"):
+    def disconnect(self, how="reset"):
         """Aborts every open connection (RST), or closes it (FIN) with `how="close"`. Returns the number of connections."""
         count = 0
         for connection in self._call("GET", "/slowlane/v1/proxies/%s/connections"):
@@ -107,7 +116,7 @@ class Network:
                 # The connection may have ended meanwhile.
                 if getattr(error, "status", None) != 404:
                     raise
-        self._record("cut: %d %s (%s)" % (count, "connection" if count == 1 else "connections", how))
+        self._record("disconnect: %d %s (%s)" % (count, "connection" if count == 1 else "connections", how))
         return count
 
     def toxic(self, type, stream="downstream", toxicity=1.0, name=None, **attributes):
@@ -127,7 +136,7 @@ class Network:
     # Faults of HTTP exchanges
 
     def fault(self, rule, *, must_fire=True):
-        """Adds a fault rule, such as "PUT /notes/* committed cut", and returns a Fault.
+        """Adds a fault rule, such as "PUT /notes/* before-response reset", and returns a Fault.
 
         The test fails if the fault has not fired by its end; `must_fire=False` permits that. As a context manager, the
         fault has to fire in the block, and is removed at its end.

@@ -7,10 +7,10 @@ public struct AppModel: Sendable {
         /// The change.
         public let action: PendingAction
         /// The answers that determine the pattern.
-        public let questions: PatternQuestions
+        public let questions: ExpenseQuestions
 
         /// Creates a policy.
-        public init(kind: String, _ action: PendingAction, _ questions: PatternQuestions) {
+        public init(kind: String, _ action: PendingAction, _ questions: ExpenseQuestions) {
             self.kind = kind
             self.action = action
             self.questions = questions
@@ -26,10 +26,10 @@ public struct AppModel: Sendable {
         /// The inputs.
         public let fields: [String]
         /// The answers that determine the pattern.
-        public let questions: PatternQuestions
+        public let questions: ExpenseQuestions
 
         /// Creates a policy.
-        public init(name: String, path: String, fields: [String], _ questions: PatternQuestions) {
+        public init(name: String, path: String, fields: [String], _ questions: ExpenseQuestions) {
             self.name = name
             self.path = path
             self.fields = fields
@@ -44,10 +44,10 @@ public struct AppModel: Sendable {
         /// The path of the request after ``AppModel/basePath``.
         public let path: String
         /// The answers that determine the pattern.
-        public let questions: PatternQuestions
+        public let questions: ExpenseQuestions
 
         /// Creates a policy.
-        public init(name: String, path: String, _ questions: PatternQuestions) {
+        public init(name: String, path: String, _ questions: ExpenseQuestions) {
             self.name = name
             self.path = path
             self.questions = questions
@@ -88,26 +88,26 @@ public struct AppModel: Sendable {
         writes.first { $0.action == action && $0.kind == kind }?.questions.pattern
     }
 
-    /// The app of client X: reports with expenses, chats that can be pinned, transfers of money, and the balance.
+    /// The app of the expense app: reports with expenses, chats that can be pinned, transfers of money, and the balance.
     public static let expense = AppModel(
         basePath: "/expense", markerField: "Slowlane-Expense", containers: ["report"], addedKind: "expense",
         writes: [
             // The client knows the result, and the user needs to know whether the server has accepted it.
             WritePolicy(
-                kind: "expense", .add, PatternQuestions(access: .write, anticipatesResult: true, mustKnowResult: true)),
+                kind: "expense", .add, ExpenseQuestions(access: .write, anticipatesResult: true, mustKnowResult: true)),
             WritePolicy(
                 kind: "expense", .update,
-                PatternQuestions(access: .write, anticipatesResult: true, mustKnowResult: true)),
+                ExpenseQuestions(access: .write, anticipatesResult: true, mustKnowResult: true)),
             WritePolicy(
                 kind: "expense", .delete,
-                PatternQuestions(access: .write, anticipatesResult: true, mustKnowResult: true)),
+                ExpenseQuestions(access: .write, anticipatesResult: true, mustKnowResult: true)),
             // Nothing depends on the success of a pin.
-            WritePolicy(kind: "chat", .update, PatternQuestions(access: .write, anticipatesResult: true)),
+            WritePolicy(kind: "chat", .update, ExpenseQuestions(access: .write, anticipatesResult: true)),
         ],
         forms: [
             FormPolicy(
                 name: "transfer", path: "/transfers", fields: ["amount", "memo", "to"],
-                PatternQuestions(access: .write, anticipatesResult: true, isForm: true, movesMoney: true))
+                ExpenseQuestions(access: .write, anticipatesResult: true, isForm: true, movesMoney: true))
         ],
-        pages: [PagePolicy(name: "balance", path: "/pages/balance", PatternQuestions(access: .read))])
+        pages: [PagePolicy(name: "balance", path: "/pages/balance", ExpenseQuestions(access: .read))])
 }

@@ -14,7 +14,7 @@ public enum OfflinePattern: String, CaseIterable, Hashable, Sendable {
 }
 
 /// The questions of the flow chart that assigns a pattern to an operation.
-public struct PatternQuestions: Hashable, Sendable {
+public struct ExpenseQuestions: Hashable, Sendable {
     /// The kind of access to the server. An operation that both reads and writes is a write.
     public enum Access: String, CaseIterable, Hashable, Sendable { case read, write }
 

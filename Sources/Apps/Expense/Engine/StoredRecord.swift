@@ -84,7 +84,7 @@ public struct FormDraft: Hashable, Sendable {
 }
 
 /// All that a client stores.
-public struct PatternState: Hashable, Sendable {
+public struct ExpenseState: Hashable, Sendable {
     /// The records in the order of their keys.
     public var records: [StoredRecord]
     /// The queued writes in order.
@@ -109,14 +109,14 @@ public struct PatternState: Hashable, Sendable {
     }
 
     /// Returns the state after a change.
-    public func applying(_ change: PatternChange) -> PatternState {
+    public func applying(_ change: ExpenseChange) -> ExpenseState {
         var records = Dictionary(uniqueKeysWithValues: self.records.map { ($0.key, $0) })
         for (key, record) in change.records { records[key] = record }
         var writes = Dictionary(uniqueKeysWithValues: self.writes.map { ($0.sequence, $0) })
         for (sequence, write) in change.writes { writes[sequence] = write }
         var drafts = Dictionary(uniqueKeysWithValues: self.drafts.map { ($0.form, $0) })
         for (form, draft) in change.drafts { drafts[form] = draft }
-        return PatternState(
+        return ExpenseState(
             records: records.values.sorted { $0.key < $1.key },
             writes: writes.values.sorted { $0.sequence < $1.sequence },
             drafts: drafts.values.sorted { $0.form.utf8.lexicographicallyPrecedes($1.form.utf8) },
@@ -125,7 +125,7 @@ public struct PatternState: Hashable, Sendable {
 }
 
 /// A change of the store, to be committed as a whole.
-public struct PatternChange: Committable, Hashable, Sendable {
+public struct ExpenseChange: Committable, Hashable, Sendable {
     /// Changed records; `nil` removes one.
     public var records: [RecordKey: StoredRecord?] = [:]
     /// Changed writes by sequence number; `nil` removes one.
@@ -146,7 +146,7 @@ public struct PatternChange: Committable, Hashable, Sendable {
     }
 
     /// Adds a later change.
-    mutating func formUnion(_ later: PatternChange) {
+    mutating func formUnion(_ later: ExpenseChange) {
         records.merge(later.records) { _, new in new }
         writes.merge(later.writes) { _, new in new }
         drafts.merge(later.drafts) { _, new in new }

@@ -66,7 +66,7 @@ struct ExpenseAccount: Sendable {
         }
         if let known = operations[operation] {
             guard known.fingerprint == request.fingerprint else {
-                return ExpenseResult(409, error: "the operation id belongs to another request")
+                return .keyReused
             }
             var result = known.result
             result.isReplayed = true

@@ -4,7 +4,7 @@
 //  operations; the contract of docs/expense-api.md.
 //
 //  Does not own: authentication, sockets, limits of connections (the server on which it is mounted), the client
-//  (PatternEngine).
+//  (ExpenseEngine).
 
 internal import Determinism
 public import HTTPTypes
@@ -129,6 +129,13 @@ struct ExpenseResult: Sendable {
     }
 
     init(_ status: Int, error: String) { self.init(status, ["error": .text(error)]) }
+
+    /// The rejection of a request whose operation id belongs to another one (RFC 9457).
+    static var keyReused: ExpenseResult {
+        ExpenseResult(
+            422,
+            ["type": "urn:slowlane:idempotency-key-reused", "error": "the operation id belongs to another request"])
+    }
 
     /// A rejection with messages by field.
     static func rejection(_ errors: [(field: String, message: String)]) -> ExpenseResult {

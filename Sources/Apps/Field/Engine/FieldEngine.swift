@@ -1,4 +1,4 @@
-//  Field/Engine: the decisions of the field app, client F.
+//  Field/Engine: the decisions of the field app.
 //
 //  Owns: the payload and the records that are stitched into it, groups by submission period, runs (push, pull, photos,
 //  files), the policy about interfaces, the daily pull, resumable transfers, the quota of files.
@@ -10,7 +10,7 @@ public import Determinism
 internal import NotesContract
 internal import Wire
 
-/// The decisions of client F. A value without a socket, clock or file: its inputs are events and the time, its outputs are
+/// The decisions of the field app. A value without a socket, clock or file: its inputs are events and the time, its outputs are
 /// commits and requests.
 ///
 /// Work is done in runs: records are pushed, the payload is pulled, photos are uploaded, files are downloaded, one request

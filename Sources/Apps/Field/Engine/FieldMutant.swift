@@ -1,4 +1,4 @@
-/// A deliberate defect of client F, the field app. A scenario must fail with it.
+/// A deliberate defect of the field app. A scenario must fail with it.
 public enum FieldMutant: String, CaseIterable, Sendable {
     /// An upload that was interrupted begins again at its first byte.
     case uploadRestarted = "upload-restarted"

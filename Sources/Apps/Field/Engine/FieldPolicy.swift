@@ -3,7 +3,7 @@ internal import Determinism
 
 /// The settings of the field app.
 struct FieldPolicy: Hashable, Sendable {
-    /// Whether a metered interface is used: `network: any`. The default, `wlan`, does not.
+    /// Whether a metered interface is used: `network: any`. The default, `unmetered`, does not.
     var usesMeteredInterfaces = false
     /// The time in which a run must end: `window`; `nil` for no limit.
     var window: Nanoseconds?

@@ -206,7 +206,8 @@ extension ReaderEngine {
             draft.operation = nil
             store(draft, of: form)
         }
-        guard response.status == 422, let errors = RecordFields(response.json?["errors"] ?? .null), !errors.isEmpty
+        guard response.status == 422, !response.isKeyReused,
+            let errors = RecordFields(response.json?["errors"] ?? .null), !errors.isEmpty
         else { return submissionFailed(.cannotSave, at: now) }
         endSubmission()
         formErrors = errors

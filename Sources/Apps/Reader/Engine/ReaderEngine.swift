@@ -4,13 +4,13 @@
 //  forms that block the app and forms that are sent in the background, the data saver.
 //
 //  Does not own: connections (Client/App), sockets, files and clocks (drivers), the server (ReaderService), apps that work
-//  without a network (SyncEngine, PatternEngine).
+//  without a network (SyncEngine, ExpenseEngine).
 
 public import Client
 public import Determinism
 internal import Wire
 
-/// The decisions of client N. A value without a socket, clock or file: its inputs are events and the time, its outputs are
+/// The decisions of the reader. A value without a socket, clock or file: its inputs are events and the time, its outputs are
 /// commits and requests.
 ///
 /// A change is committed before anything of it is sent or shown.

@@ -144,6 +144,12 @@ struct ReaderResult: Sendable {
         return result
     }
 
+    /// The rejection of a form whose operation id belongs to another one (RFC 9457).
+    static var keyReused: ReaderResult {
+        ReaderResult(
+            422, ["type": "urn:slowlane:idempotency-key-reused", "error": "the operation id belongs to another form"])
+    }
+
     /// A rejection with messages by field.
     static func rejection(_ errors: [(field: String, message: String)]) -> ReaderResult {
         var object = JSONObject()

@@ -147,7 +147,7 @@ struct ReaderShelf: Sendable {
         let fingerprint = FNV1a.digest("\(request.segments[0])\n\(JSONValue.object(fields).json)".utf8)
         if let known = operations[operation] {
             guard known.fingerprint == fingerprint else {
-                return ReaderResult(409, error: "the operation id belongs to another form")
+                return .keyReused
             }
             var result = known.result
             result.isReplayed = true

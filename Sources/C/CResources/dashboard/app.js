@@ -340,9 +340,9 @@ class Page {
     return this.change(() => call("DELETE", proxyPath(name, `/faults/${encodeURIComponent(fault)}`)));
   }
 
-  async cut(name, connection) {
+  async disconnect(name, connection) {
     const path = connection === undefined ? "/connections" : `/connections/${connection}`;
-    if (await this.change(() => call("DELETE", proxyPath(name, path))) !== undefined) this.say("Connections cut");
+    if (await this.change(() => call("DELETE", proxyPath(name, path))) !== undefined) this.say("Connections closed");
   }
 
   resetAll() { return this.change(() => call("POST", "/reset")); }
@@ -482,8 +482,8 @@ class Page {
     const position = positions.find((one) => one.key === key);
     const next = (rest) => () => this.addFault(name, `${this.cards.methodOf(name)} ${rest}`);
     const needsProxy = {
-      d: next("committed cut"), h: next("received hold 10s"), e: next("queued reply 503"),
-      x: () => this.cut(name), n: () => this.stepTimeline(name), o: () => this.switchLink(name, "refuse"),
+      d: next("before-response reset"), h: next("before-request-end delay 10s"), e: next("before-request respond 503"),
+      x: () => this.disconnect(name), n: () => this.stepTimeline(name), o: () => this.switchLink(name, "offline"),
       O: () => this.outage(name, { up: true, down: true }),
     };
     if (position) return name === null ? undefined : () => this.switchLink(name, position.name);

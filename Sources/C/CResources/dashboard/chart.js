@@ -16,7 +16,7 @@ const spans = [5_000, 15_000, 30_000, 60_000, 120_000, 300_000];
 const colorNames = [
   "text", "muted", "border", "surface", "accent", "brush", "up", "down",
   "send", "wait", "receive", "client", "server", "lost", "lost-part",
-  "band-off", "band-wifi", "band-lte", "band-g3", "band-edge", "band-loss", "band-refuse", "band-text",
+  "band-off", "band-wifi", "band-lte", "band-g3", "band-edge", "band-loss", "band-offline", "band-text",
 ];
 const axisSteps = [1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000];
 const axisRoom = 84;
@@ -207,7 +207,7 @@ export class Chart {
       const top = lane.link + linkHeight;
       if (key !== "off") c.fillRect(left, top, right - left, lane.bytes + bytesHeight - top);
       c.globalAlpha = 1;
-      if (key === "loss" || key === "refuse") this.hatch(c, left, lane.link, right - left, linkHeight);
+      if (key === "loss" || key === "offline") this.hatch(c, left, lane.link, right - left, linkHeight);
       const room = Math.floor((right - left - 10) / letter);
       if (room >= 3) {
         c.fillStyle = this.colors["band-text"];
@@ -328,7 +328,7 @@ export class Chart {
       fill(colors.send, start, sent);
       fill(colors.wait, sent, answered);
       if (x.outcome === "lost") {
-        const committed = at(times.committed ?? times.response_started ?? times.request_delivered ?? x.start);
+        const committed = at(times.response_read ?? times.response_started ?? times.request_delivered ?? x.start);
         fill(colors.receive, answered, committed);
         fill(colors["lost-part"], Math.max(committed, times.request_delivered ? left : start), right);
       } else fill(colors.receive, answered, right);

@@ -42,7 +42,7 @@ function phases(x) {
     ["receive", times.response_started, times.response_delivered],
   ];
   if (x.outcome === "lost" && x.finish !== null) {
-    list.push(["lost", times.committed ?? times.response_started ?? times.request_delivered ?? x.start, x.finish]);
+    list.push(["lost", times.response_read ?? times.response_started ?? times.request_delivered ?? x.start, x.finish]);
     if (!times.request_delivered) list.splice(1, 1);
   }
   const known = (t) => t !== null && t !== undefined;
@@ -135,11 +135,11 @@ export class Details {
       element("h3", {}, "Next request like this one"),
       element("div", { class: "actions" },
         act("lose", "Drop the response", ruleOf(x)),
-        act("drop", "Drop the request", ruleOf(x, "received cut")),
-        act("hold", "Hold 10 s", ruleOf(x, "received hold 10s")),
-        act("503", "Answer 503 once", ruleOf(x, "queued reply 503")),
-        button("Cut now", () => this.page.cut(x.proxy, x.connection), {
-          class: "outline danger", "data-key": "cut", disabled: x.finish !== null,
+        act("drop", "Drop the request", ruleOf(x, "before-request-end reset")),
+        act("delay", "Delay 10 s", ruleOf(x, "before-request-end delay 10s")),
+        act("503", "Respond 503 once", ruleOf(x, "before-request respond 503")),
+        button("Disconnect now", () => this.page.disconnect(x.proxy, x.connection), {
+          class: "outline danger", "data-key": "disconnect", disabled: x.finish !== null,
         })));
   }
 

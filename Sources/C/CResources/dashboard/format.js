@@ -69,8 +69,8 @@ export const shortened = (text, length) => (text.length > length ? `${text.slice
 
 const names = {
   none: "No conditions", "100-loss": "100 % loss", wifi: "Wi-Fi", lte: "LTE", "3g": "3G", edge: "Edge",
-  refuse: "Offline",
-  portal: "Captive portal", dns: "DNS failure", updead: "Uplink dead", downdead: "Downlink dead", custom: "Custom",
+  offline: "Offline", outage: "Outage",
+  portal: "Captive portal", dns: "DNS failure", "uplink-loss": "Uplink loss", "downlink-loss": "Downlink loss", custom: "Custom",
   "very-bad-network": "Very bad network", "high-latency-dns": "High-latency DNS", dsl: "DSL",
 };
 

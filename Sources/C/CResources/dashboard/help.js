@@ -3,13 +3,13 @@
 import { element } from "./format.js";
 
 const keys = [
-  ["0 – 6", "link of the current proxy: off, Wi-Fi, LTE, 3G, Edge, 100 % loss, offline (refused)"],
-  ["O", "offline, stalled: all packets are lost (Shift+O; o alone refuses)"],
+  ["0 – 6", "link of the current proxy: off, Wi-Fi, LTE, 3G, Edge, 100 % loss, offline"],
+  ["o, O", "offline: connections fail at once; outage: all packets are lost (Shift+O)"],
   ["[ ]", "previous, next proxy"],
   ["d", "drop the response of the next request"],
-  ["h", "hold the next request for 10 s"],
-  ["e", "answer the next request with 503"],
-  ["x", "cut all connections now"],
+  ["h", "delay the next request by 10 s"],
+  ["e", "respond to the next request with 503"],
+  ["x", "close all connections now"],
   ["n", "next change of the timeline"],
   ["r", "record, stop recording"],
   ["R", "reset all proxies (Shift+R)"],

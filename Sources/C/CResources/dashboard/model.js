@@ -319,16 +319,16 @@ const changes = (a, b) => a.name !== b.name || a.applies !== b.applies || a.rese
 export function shownLink(link) {
   if (!link) return "none";
   if (link.outage?.up && link.outage?.down) return "outage";
-  if (link.outage?.up) return "updead";
-  if (link.outage?.down) return "downdead";
+  if (link.outage?.up) return "uplink-loss";
+  if (link.outage?.down) return "downlink-loss";
   return link.name ?? "none";
 }
 
 /** Returns how bad a link is: the key of its colour. */
 export function severity(name, link) {
   if (name === "none") return "off";
-  if (["100-loss", "outage", "updead", "downdead"].includes(name)) return "loss";
-  if (["refuse", "dns", "portal"].includes(name)) return "refuse";
+  if (["100-loss", "outage", "uplink-loss", "downlink-loss"].includes(name)) return "loss";
+  if (["offline", "dns", "portal"].includes(name)) return "offline";
   const rate = Math.min(link?.down?.rate_bps ?? Infinity, link?.up?.rate_bps ?? Infinity);
   const delay = (link?.down?.delay_ms ?? 0) + (link?.up?.delay_ms ?? 0);
   if (rate <= 300_000 || delay >= 600) return "edge";

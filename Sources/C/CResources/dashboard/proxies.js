@@ -13,7 +13,7 @@ export const positions = [
   { key: "3", name: "3g", label: "3G" },
   { key: "4", name: "edge", label: "Edge" },
   { key: "5", name: "100-loss", label: "100 %", title: "100 % loss: connections stall" },
-  { key: "6", name: "refuse", label: "Offline", title: "Connections are refused" },
+  { key: "6", name: "offline", label: "Offline", title: "Connections fail at once" },
 ];
 
 // A number stays on the line of its unit.
@@ -33,7 +33,7 @@ export function conditionsOf(proxy) {
   const name = shownLink(link);
   if (!proxy.enabled) texts.push("disabled");
   if (link?.timeline) texts.push(`${visible(link.timeline)} (${linkName(name)})`);
-  else if (name === "outage") texts.push("Offline, stalled");
+  else if (name === "outage") texts.push("Outage");
   else if (name !== "none") texts.push(linkName(name));
   if (proxy.toxics.length) texts.push(count(proxy.toxics.length, "toxic"));
   if (proxy.faults.size) texts.push(count(proxy.faults.size, "fault"));
@@ -42,7 +42,7 @@ export function conditionsOf(proxy) {
 }
 
 const policies = {
-  refuse: "New connections are refused; open ones were reset.",
+  offline: "New connections fail at once; open ones were reset.",
   portal: "Every request gets the sign-in page of a captive portal.",
   dns: "The server's name does not resolve: connections are refused.",
 };
@@ -98,10 +98,10 @@ class Card {
       button(text, () => page.addFault(name, `${this.method.value} ${rest}`), { ...change, title });
     const next = element("div", { class: "next", role: "group", "aria-label": `Next request of ${shown}` },
       element("span", { class: "muted" }, "Next"), this.method,
-      fault("Drop", "committed cut", "The server executes the request; its response is lost (d)"),
-      fault("Hold", "received hold 10s", "The request reaches the server 10 s later (h)"),
-      fault("503 once", "queued reply 503", "The client gets 503; the server gets nothing (e)"),
-      button("Cut now", () => page.cut(name), {
+      fault("Drop", "before-response reset", "The server executes the request; its response is lost (d)"),
+      fault("Delay", "before-request-end delay 10s", "The request reaches the server 10 s later (h)"),
+      fault("503 once", "before-request respond 503", "The client gets 503; the server gets nothing (e)"),
+      button("Disconnect now", () => page.disconnect(name), {
         ...change, class: "outline danger", title: "Resets all open connections (x)",
       }));
     this.node = element("article", { class: "card", "aria-labelledby": `${id}-name` },
@@ -160,12 +160,12 @@ class Card {
       if (timeline.value.trim()) page.loadTimeline(name, timeline.value.trim());
     });
     this.more.append(
-      group("Offline",
-        act("Stall", "All packets are lost; connections stay open (O)",
+      group("Interruption",
+        act("Outage", "All packets are lost; connections stay open (O)",
           () => page.outage(name, { up: true, down: true })),
-        act("Refuse", "Open connections are reset, new ones refused (6)", () => page.switchLink(name, "refuse")),
-        act("Uplink only", "Requests are lost, responses pass", () => page.outage(name, { up: true, down: false })),
-        act("Downlink only", "Responses are lost, requests pass", () => page.outage(name, { up: false, down: true }))),
+        act("Offline", "Open connections are reset, new ones fail at once (6)", () => page.switchLink(name, "offline")),
+        act("Uplink loss", "Requests are lost, responses pass", () => page.outage(name, { up: true, down: false })),
+        act("Downlink loss", "Responses are lost, requests pass", () => page.outage(name, { up: false, down: true }))),
       group("Other links",
         act("Captive portal", "Every request gets a sign-in page", () => page.switchLink(name, "portal")),
         act("DNS failure", "The server's name does not resolve", () => page.switchLink(name, "dns")),

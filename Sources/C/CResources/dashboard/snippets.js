@@ -25,7 +25,7 @@ const pathOf = (x) => x.target.split("?")[0];
 const methodOf = (x) => (/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(x.method) ? x.method : "GET");
 
 /** Returns the fault rule that loses the response of an exchange like this one. */
-export function ruleOf(x, rest = "committed cut") {
+export function ruleOf(x, rest = "before-response reset") {
   const path = pathOf(x);
   const usable = path !== "" && !/[\s"']/.test(path) && printable(path) && !isCut(x);
   return `${/^[A-Z]+$/.test(x.method) ? x.method : "any"}${usable ? ` ${path}` : ""} ${rest}`;

@@ -42,7 +42,7 @@
   ];
   const linkNames = { wifi: "Wi-Fi", "3g": "3G", lte: "LTE", edge: "Edge", "100-loss": "100 % loss", clear: "no conditions" };
   const marks = { none: "", upload: "↑ waiting", conflict: "◆ conflict", error: "▲ error" };
-  const state = { t: 0, speed: 1, isPlaying: true, client: "current", source: "virtual", run: null, document: null, last: null, live: null, viewer: "", isEdited: false, plays: 0 };
+  const state = { t: 0, speed: 1, isPlaying: true, client: "current", source: "simulated", run: null, document: null, last: null, live: null, viewer: "", isEdited: false, plays: 0 };
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
   function element(name, attributes, ...children) {
@@ -70,7 +70,7 @@
   async function play(client) {
     endLive();
     state.client = client;
-    state.source = "virtual";
+    state.source = "simulated";
     notice("");
     state.plays += 1;
     const current = state.plays;
@@ -360,7 +360,7 @@
 
   function showPromises(t) {
     // The expectations are those of the scenario alone; after an act of the viewer only the invariants count.
-    const counts = (check) => state.source === "virtual" || !state.isEdited || check.check.startsWith("invariant: ");
+    const counts = (check) => state.source === "simulated" || !state.isEdited || check.check.startsWith("invariant: ");
     const failed = (state.document?.run.checks ?? []).filter((check) => check.outcome === "fail" && counts(check) && seenFrom(check) <= Math.max(t, state.t));
     const items = promises.map((promise) => [promise.name, promise.words.flatMap((word) => failed.filter((check) => check.check.includes(word)))[0] ?? null]);
     const isKnown = state.document !== null;
@@ -380,7 +380,7 @@
     last = now;
     if (state.run && state.isPlaying) {
       if (state.live) state.t = Math.min(length, Math.max(state.t, state.liveTime()));
-      else if (state.source === "virtual" || !state.live) state.t = Math.min(length, state.t + passed * state.speed);
+      else if (state.source === "simulated" || !state.live) state.t = Math.min(length, state.t + passed * state.speed);
       if (state.t >= length && !state.live) state.isPlaying = false;
       show();
     }

@@ -146,7 +146,7 @@ const RunHistory = (() => {
   // Returns the kind of a link: clear, slow, dead.
   function linkKind(link, isUp) {
     if (!isUp) return "down";
-    if (/^(100-loss|refuse|dns|portal|updead|downdead|outage)/i.test(link)) return "dead";
+    if (/^(100-loss|offline|dns|portal|uplink-loss|downlink-loss|outage)/i.test(link)) return "dead";
     return /^(wifi|clear|none|dsl|lte)/i.test(link) ? "fast" : "slow";
   }
 

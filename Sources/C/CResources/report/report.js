@@ -43,7 +43,7 @@
     const command = result.replay.map(quoted).join(" ");
     const copy = element("button", { onclick: () => copyText(command, copy) }, "copy");
     const facts = [
-      ["seed", result.seed], ["time", result.world === "live" ? "real" : "virtual"], ["contract", data.contract],
+      ["seed", result.seed], ["world", result.world === "live" ? "live" : "simulated"], ["contract", data.contract],
       ["length", time(result.duration_ns / 1e6)], ["digest", result.digest], ["mutant", result.mutant],
       ["slowlane", data.slowlane],
     ].filter((fact) => fact[1]);

@@ -3,7 +3,7 @@
 //  Owns: the interface between an app's engine and its drivers (`AppEngine`, `AppAct`, `AppView`, `AppChange`), the
 //  HTTP connections of an engine (`AppMachine`), the belief about connectivity, identifiers and fields of records.
 //
-//  Does not own: decisions (PatternEngine, ReaderEngine, FieldEngine), sockets, files and clocks (drivers), the notes
+//  Does not own: decisions (ExpenseEngine, ReaderEngine, FieldEngine), sockets, files and clocks (drivers), the notes
 //  client (SyncEngine).
 
 public import Determinism

@@ -82,6 +82,13 @@ public struct AppResponse: Sendable {
     /// Whether the request was successful.
     public var isSuccess: Bool { (200...299).contains(status) }
 
+    /// The type of the problem with which a server rejects a request whose operation id belongs to another one.
+    public static let keyReusedType = "urn:slowlane:idempotency-key-reused"
+
+    /// Whether the server has executed another request with the operation id of this one. Such a response has status 422
+    /// like one with messages by field, and says nothing about the fields.
+    public var isKeyReused: Bool { status == 422 && json?["type"].text == Self.keyReusedType }
+
     /// The delay that the server requests, in whole seconds (RFC 9110, 10.2.3).
     public var retryAfterSeconds: Int? {
         self["Retry-After"].flatMap { Int($0) }.map { max(0, min(Self.retryAfterSecondsMax, $0)) }

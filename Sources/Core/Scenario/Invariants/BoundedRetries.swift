@@ -94,7 +94,7 @@ enum BoundedRetries: InvariantCheck {
     }
 
     /// Whether the reply of a fault has the mark of a device's service.
-    private static func isOfService(_ reply: Scenario.Fault.Reply, of device: RunFacts.Device) -> Bool {
+    private static func isOfService(_ reply: Scenario.Fault.Response, of device: RunFacts.Device) -> Bool {
         let marker = device.device.client.markerField.lowercased()
         return reply.headers.contains { $0.name.lowercased() == marker && $0.value == "1" }
     }

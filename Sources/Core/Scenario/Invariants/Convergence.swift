@@ -6,7 +6,7 @@ enum Convergence: InvariantCheck {
             + "server, or a change is still shown as pending.",
         worlds: "Both. Not decided if the run was aborted or the server's notes were not read.",
         blindSpots:
-            "Differences of notes that are in conflict or have an error at the end; devices that the heal phase "
+            "Differences of notes that are in conflict or have an error at the end; devices that the restore phase "
             + "does not restore; records that an app does not show.",
         source: "all stories; the end of each is a comparison of devices and server")
 

@@ -123,7 +123,7 @@ enum Economy: InvariantCheck {
                 state = next
             }
             guard let state, isForbidden(state, device) else { continue }
-            let notice = run.world?.isVirtual == true ? Nanoseconds.zero : noticeMax
+            let notice = run.world?.isSimulated == true ? Nanoseconds.zero : noticeMax
             guard run.span(from: since, to: dial.time) > notice else { continue }
             return InvariantViolation(
                 "\(device.name) tries to connect at \(RunFacts.text(dial.time)), although its interface is "

@@ -5,13 +5,13 @@ enum NoBlocking: InvariantCheck {
     static let rule = InvariantRule(
         rule: "Reads and edits never wait for the network, and a change that the server rejects delays only changes "
             + "that depend on it.",
-        violations: "A device accepts a change more than 50 ms after its user has made it (in real time: more than 1 "
+        violations: "A device accepts a change more than 50 ms after its user has made it (live: more than 1 "
             + "s, while it is using the network); a note vanishes from a device that its user has not deleted, and no "
             + "response has been received within that time; or the server rejects a change of one note three times in one "
             + "process of the client, while a change of another note, which was pending all the time, is not sent, and "
             + "no reading of that note has failed.",
         worlds: "Both, with these two limits.",
-        blindSpots: "Screens that are not part of views; in real time, delays below 1 s.",
+        blindSpots: "Screens that are not part of views; live, delays below 1 s.",
         source: "story S01, S28, S31")
 
     /// The number of attempts of a rejected change by which every other pending change must have been sent.
@@ -30,7 +30,7 @@ enum NoBlocking: InvariantCheck {
                 })
             else { continue }
             let usesNetwork =
-                run.world?.isVirtual == true
+                run.world?.isSimulated == true
                 || device.dials.contains { $0.index > change.startIndex && $0.index < change.acceptedIndex }
                 || device.exchanges.contains { index in
                     let exchange = run.exchanges[index]

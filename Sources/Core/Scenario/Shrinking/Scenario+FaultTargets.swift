@@ -9,7 +9,7 @@ extension Scenario {
         var counts: [[String]: Int] = [:]
         var targets: [Int: (actor: String, method: String, row: String?, number: Int)] = [:]
         var fired: [Int: [Int]] = [:]
-        for entry in history.entries[..<history.healIndex] {
+        for entry in history.entries[..<history.restoreIndex] {
             switch entry.event {
             case .request(let id, let actor, let method, let row, _, _, _) where names.contains(actor):
                 counts[[actor, method, ""], default: 0] += 1
@@ -21,7 +21,7 @@ extension Scenario {
             }
         }
         var result = self
-        for (index, fault) in faults.enumerated() where fault.chance == nil && fault.times == 1...1 {
+        for (index, fault) in faults.enumerated() where fault.probability == nil && fault.times == 1...1 {
             guard let exchanges = fired[index], exchanges.count == 1, let target = targets[exchanges[0]] else {
                 continue
             }
@@ -46,7 +46,7 @@ extension Scenario {
         let all = before.keys.reduce(0) { $0 + removed($1) }
         var result = self
         var hasChanged = false
-        for (index, fault) in faults.enumerated() where fault.chance == nil && fault.nth > 1 {
+        for (index, fault) in faults.enumerated() where fault.probability == nil && fault.nth > 1 {
             let nth = max(1, fault.nth - (fault.request.row.map(removed) ?? all))
             guard nth < fault.nth else { continue }
             result.faults[index] = fault.replacing(nth: nth)

@@ -39,7 +39,7 @@ extension Scenario {
         }
         if parts.contains(.faults) { result.faults = FiredFaults(result, history).faults }
         if parts.contains(.networks) {
-            let end = history.healIndex < history.entries.count ? history.entries[history.healIndex].time : limit
+            let end = history.restoreIndex < history.entries.count ? history.entries[history.restoreIndex].time : limit
             result.devices = result.devices.map { $0.materialized(seed: seed, until: end) }
         }
         return result
@@ -60,7 +60,7 @@ private enum ReactionReplay {
         func take(at time: Nanoseconds, isAtOnce: Bool) {
             while let due = reactions.takeDue(at: time) { waiting[due.actor, default: []].append((due, isAtOnce)) }
         }
-        for entry in history.entries[..<history.healIndex] {
+        for entry in history.entries[..<history.restoreIndex] {
             take(at: entry.time, isAtOnce: false)
             switch entry.event {
             case .device(let device, let state):
@@ -103,7 +103,7 @@ private struct FiredFaults {
         // The number of each exchange among the matches of each fault.
         var numbers: [Int: [Int]] = [:]
         var fired: [[(number: Int, point: Scenario.Fault.Point?)]] = scenario.faults.map { _ in [] }
-        for entry in history.entries[..<history.healIndex] {
+        for entry in history.entries[..<history.restoreIndex] {
             switch entry.event {
             case .request(let id, let actor, let method, let row, _, _, _) where devices.contains(actor):
                 for (index, fault) in scenario.faults.enumerated() where fault.matches(actor, method, row) {
@@ -117,7 +117,7 @@ private struct FiredFaults {
             }
         }
         faults = scenario.faults.enumerated().flatMap { index, fault -> [Scenario.Fault] in
-            let isDrawn = fault.chance != nil || fault.point == .any || !fault.mustFire
+            let isDrawn = fault.probability != nil || fault.point == .any || !fault.mustFire
             guard isDrawn else { return [fault] }
             return fired[index].map { number, point in
                 Scenario.Fault(
@@ -153,12 +153,12 @@ extension Scenario.Device {
         var entries: [Scenario.NetworkEntry] = []
         var now = Nanoseconds.zero
         while true {
-            let isSignalled = signalling.update(self, isOutage: run.conditions.isOutage, at: now, seed: seed)
+            let isSignalled = signalling.update(self, isOutage: run.conditions.canBeSignalled, at: now, seed: seed)
             guard let current = network.last(where: { $0.start <= now }) else { return self }
             entries.append(
                 Scenario.NetworkEntry(
                     at: now, .hold(Timeline.NamedConditions(run.name, run.conditions)),
-                    signalling: run.conditions.isOutage && !isSignalled ? .never : .always,
+                    signalling: run.conditions.canBeSignalled && !isSignalled ? .never : .always,
                     interface: current.start == now ? current.interface : nil, location: current.location))
             guard let next = run.nextDeadline?.sinceStart, next < end else { break }
             guard entries.count < Timeline.entriesMax else { return self }

@@ -30,7 +30,7 @@ extension Scenario {
             let actors = entry.actors.filter { $0 != name }
             guard !actors.isEmpty else { return nil }
             return Workload(
-                trigger: entry.trigger, actors: actors, over: entry.over, mix: entry.mix, location: entry.location)
+                trigger: entry.trigger, actors: actors, notes: entry.notes, mix: entry.mix, location: entry.location)
         }
         result.faults.removeAll { fault in
             if case .kill(name?) = fault.action { return true }

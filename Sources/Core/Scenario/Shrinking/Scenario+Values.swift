@@ -211,13 +211,15 @@ extension Scenario.Fault {
         nth: Int? = nil, times: ClosedRange<Int>? = nil, action: Action? = nil
     ) -> Scenario.Fault {
         Scenario.Fault(
-            request: request, nth: nth ?? self.nth, chance: chance, times: times ?? self.times, device: device,
+            request: request, nth: nth ?? self.nth, probability: probability, times: times ?? self.times,
+            device: device,
             point: point, action: action ?? self.action, location: location)
     }
 
     func replacingDevice(_ device: String?) -> Scenario.Fault {
         Scenario.Fault(
-            request: request, nth: nth, chance: chance, times: times, device: device, point: point, action: action,
+            request: request, nth: nth, probability: probability, times: times, device: device, point: point,
+            action: action,
             location: location)
     }
 }

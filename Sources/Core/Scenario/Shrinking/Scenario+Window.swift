@@ -14,17 +14,17 @@ extension Scenario {
     /// Times count from the beginning of the part. What devices and server are at that time is a part of the scenario as far
     /// as it can be: the links, the notes that earlier steps have created, and the faults with the numbers of the later
     /// requests. The clients do not have what they had stored, so that the run need not be the same. After the part, the
-    /// heal phase begins when nothing more can happen.
+    /// restore phase begins when nothing more can happen.
     ///
     /// - Parameters:
     ///   - start: The beginning; its periodic workload must have become steps unless it is zero.
-    ///   - end: The end; `nil` for that of the scenario, with its heal phase.
+    ///   - end: The end; `nil` for that of the scenario, with its restore phase.
     ///   - history: The history of a run of the scenario.
     func window(from start: Nanoseconds, to end: Nanoseconds?, _ history: History) -> Scenario? {
         guard start == .zero || workload.allSatisfy(\.isReaction) else { return nil }
         let last = end ?? Nanoseconds(.max)
         var result = self
-        if end != nil { result.healAt = nil }
+        if end != nil { result.restoreAt = nil }
         let times = steps.indices.map { time(ofStep: $0, history) }
         let kept = steps.indices.filter { (start...max(start, last)).contains(times[$0]) }.map { steps[$0] }
         result.devices = devices.map { device in

@@ -45,7 +45,7 @@ struct ScenarioMapping {
         result.steps = scenario.steps.map(step)
         result.workload = scenario.workload.map(workload)
         result.expectations = scenario.expectations.map { Expectation(kind($0.kind), location: $0.location) }
-        result.healAt = scenario.healAt.map(time)
+        result.restoreAt = scenario.restoreAt.map(time)
         return result
     }
 
@@ -59,7 +59,7 @@ struct ScenarioMapping {
         var action = fault.action
         if case .kill(let device?) = action { action = .kill(device: actor(device)) }
         return Scenario.Fault(
-            request: rows(fault.request), nth: fault.nth, chance: fault.chance, times: fault.times,
+            request: rows(fault.request), nth: fault.nth, probability: fault.probability, times: fault.times,
             device: fault.device.map(actor), point: fault.point, action: action, location: fault.location)
     }
 
@@ -67,7 +67,7 @@ struct ScenarioMapping {
         guard case .when(let device, let state, let delay) = entry.trigger else { return entry }
         return Scenario.Workload(
             trigger: .when(device: name(device), condition(state), delay: delay), actors: entry.actors.map(actor),
-            over: entry.over, mix: entry.mix, location: entry.location)
+            notes: entry.notes, mix: entry.mix, location: entry.location)
     }
 
     private func step(_ step: Scenario.Step) -> Scenario.Step {

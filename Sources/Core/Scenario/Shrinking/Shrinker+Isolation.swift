@@ -35,7 +35,7 @@ extension Shrinker {
                                 if runs >= limit { return false }
                                 var candidate = origin.removing(steps: removed, observation.history)
                                 candidate?.faults = faults
-                                candidate?.healAt = nil
+                                candidate?.restoreAt = nil
                                 if isOnGoodNetwork { candidate?.useEverywhere(wifi) }
                                 if attempt(candidate?.repaired(observation.history)) { return true }
                             }
@@ -58,7 +58,7 @@ extension Shrinker {
         var fired: [(time: Nanoseconds, fault: Int)] = []
         var kill: Nanoseconds?
         let history = observation.history
-        for entry in history.entries[..<history.healIndex] where entry.time <= violation.context.time {
+        for entry in history.entries[..<history.restoreIndex] where entry.time <= violation.context.time {
             switch entry.event {
             case .fault(let index, _, _): fired.append((entry.time, index))
             case .stopped: kill = entry.time
@@ -104,7 +104,7 @@ extension Shrinker {
     private func faultSets(_ scenario: Scenario, _ moment: Moment) -> [[Scenario.Fault]] {
         guard let last = moment.faults.first.map({ scenario.faults[$0] }) else { return [[]] }
         func numbered(_ fault: Scenario.Fault) -> [Scenario.Fault] {
-            guard fault.chance == nil else { return [fault] }
+            guard fault.probability == nil else { return [fault] }
             return (1...Self.requestsMax).map { fault.replacing(nth: $0) }
         }
         var sets: [[Scenario.Fault]] = [[]] + numbered(last).map { [$0] }
@@ -125,7 +125,7 @@ extension Shrinker {
             let fault = current.faults[first]
             let alike = current.faults.indices.filter { index in
                 let other = current.faults[index]
-                return other.chance == nil && fault.chance == nil && other.request == fault.request
+                return other.probability == nil && fault.probability == nil && other.request == fault.request
                     && other.device == fault.device && other.point == fault.point && other.action == fault.action
             }
             first += 1

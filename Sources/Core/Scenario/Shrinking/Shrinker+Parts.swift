@@ -5,16 +5,16 @@ internal import LinkModel
 extension Shrinker {
     private var history: History { observation.history }
 
-    /// Removes what comes after the violation, and lets the heal phase begin when nothing more can happen.
+    /// Removes what comes after the violation, and lets the restore phase begin when nothing more can happen.
     mutating func cutTail() -> Bool {
         let end = violation.context.time
         let candidate = current.window(from: .zero, to: end, history)
         guard let candidate else { return false }
         let isShorter = candidate.steps.count < current.steps.count || candidate.plannedEnd < current.plannedEnd
-        if isShorter || current.healAt != nil, attempt(candidate) { return true }
-        guard isShorter, let healAt = current.healAt else { return false }
+        if isShorter || current.restoreAt != nil, attempt(candidate) { return true }
+        guard isShorter, let restoreAt = current.restoreAt else { return false }
         var kept = candidate
-        kept.healAt = healAt
+        kept.restoreAt = restoreAt
         return attempt(kept)
     }
 

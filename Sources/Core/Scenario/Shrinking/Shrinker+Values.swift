@@ -141,10 +141,10 @@ extension Shrinker {
     private mutating func shortenSpans() -> Bool {
         var hasChanged = false
         for index in current.faults.indices {
-            guard case .hold(let span) = current.faults[index].action, !Self.durations.contains(span) else { continue }
+            guard case .delay(let span) = current.faults[index].action, !Self.durations.contains(span) else { continue }
             for duration in Self.durations {
                 var candidate = current
-                candidate.faults[index] = current.faults[index].replacing(action: .hold(duration))
+                candidate.faults[index] = current.faults[index].replacing(action: .delay(duration))
                 if attempt(candidate) {
                     hasChanged = true
                     break
@@ -184,7 +184,7 @@ extension Shrinker {
         attempt({ $0.renameRows() }, &self)
         attempt({ $0.renameActors() }, &self)
         attempt({ $0.resetRevisions() }, &self)
-        attempt({ $0.set(\.healAt, nil) }, &self)
+        attempt({ $0.set(\.restoreAt, nil) }, &self)
         attempt({ $0.set(\.limit, .seconds(600)) }, &self)
         attempt({ $0.set(\.tokenLife, nil) }, &self)
         attempt({ $0.set(\.contract, "compat") }, &self)
@@ -208,8 +208,8 @@ extension Shrinker {
     /// Returns simpler faults, the simplest first.
     private func simplerFaults(_ fault: Scenario.Fault) -> [Scenario.Fault] {
         var found: [Scenario.Fault] = []
-        if fault.nth > 1, fault.chance == nil { found.append(fault.replacing(nth: 1)) }
-        if fault.nth > 2, fault.chance == nil { found.append(fault.replacing(nth: fault.nth / 2)) }
+        if fault.nth > 1, fault.probability == nil { found.append(fault.replacing(nth: 1)) }
+        if fault.nth > 2, fault.probability == nil { found.append(fault.replacing(nth: fault.nth / 2)) }
         if fault.times != 1...1 { found.append(fault.replacing(times: 1...1)) }
         if fault.times.upperBound > 2 {
             let most = fault.times.upperBound / 2
@@ -218,9 +218,9 @@ extension Shrinker {
         // A single device needs no name.
         if fault.device != nil, current.devices.count == 1 { found.append(fault.replacingDevice(nil)) }
         switch fault.action {
-        case .cut: break
-        case .close, .mute, .trickle: found.append(fault.replacing(action: .cut))
-        case .hold, .kill, .reply: break
+        case .reset: break
+        case .close, .stall, .throttle: found.append(fault.replacing(action: .reset))
+        case .delay, .kill, .respond: break
         }
         return found
     }

@@ -46,7 +46,7 @@ extension Shrinker {
         var devices: [Int: String] = [:]
         var effects: [Nanoseconds] = []
         var requests: [Nanoseconds] = []
-        for entry in history.entries[..<history.healIndex] where entry.time <= violation.context.time {
+        for entry in history.entries[..<history.restoreIndex] where entry.time <= violation.context.time {
             switch entry.event {
             case .request(let id, let actor, _, let row, _, _, _):
                 devices[id] = actor

@@ -172,7 +172,7 @@ public struct Shrinker {
 
     /// Replaces draws by explicit values where that was not possible in the larger scenario.
     private mutating func makeExplicit() -> Bool {
-        let hasDraws = current.faults.contains { $0.chance != nil || $0.point == .any || !$0.mustFire }
+        let hasDraws = current.faults.contains { $0.probability != nil || $0.point == .any || !$0.mustFire }
         guard hasDraws || !current.workload.isEmpty else { return false }
         for parts: Scenario.DrawnParts in [[.reactions, .faults], .faults, .reactions] {
             let explicit = current.materialized(seed: current.seed, history: observation.history, parts: parts)

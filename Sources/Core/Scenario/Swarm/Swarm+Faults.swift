@@ -35,27 +35,27 @@ extension Swarm {
         ) -> Scenario.Fault {
             Fault(
                 request: RequestPattern(method: method, row: nil),
-                chance: Probability(partsPerMillion: Int32(percent) * 10_000), times: 0...times, device: device,
+                probability: Probability(partsPerMillion: Int32(percent) * 10_000), times: 0...times, device: device,
                 point: point, action: action, location: Self.location)
         }
         let point = random.pick(Self.points(entry))
         switch entry {
-        case .lostResponse: return make(write, point, isAbort ? .cut : .mute)
-        case .held: return make(method, point, .hold(seconds))
-        case .halfBody: return make(method, point, isAbort ? .cut : .close)
-        case .trickle: return make(method, point, .trickle(bytesPerSecond: random.pick([1, 10, 100])))
-        case .wrongType: return make(method, point, .reply(Self.portal))
-        case .overload: return make(method, point, .reply(overloaded(device, seconds: random.pick([1, 5, 12, 40]))))
-        case .serverError: return make(write, point, .reply(answer(500, device)))
+        case .lostResponse: return make(write, point, isAbort ? .reset : .stall)
+        case .delayed: return make(method, point, .delay(seconds))
+        case .halfBody: return make(method, point, isAbort ? .reset : .close)
+        case .throttle: return make(method, point, .throttle(bytesPerSecond: random.pick([1, 10, 100])))
+        case .wrongType: return make(method, point, .respond(Self.portal))
+        case .overload: return make(method, point, .respond(overloaded(device, seconds: random.pick([1, 5, 12, 40]))))
+        case .serverError: return make(write, point, .respond(answer(500, device)))
         case .rejection: return rejection(write, point, device, make, &random)
         case .unauthorized:
             // In a row, as of a session that has ended: a single one is cured by another access token.
             return Fault(
                 request: RequestPattern(method: random.pick(["POST", "GET", nil]), row: nil),
                 nth: 1 + Int(random.integer(below: 200)), times: 0...random.pick([1, 2, 8]), device: device,
-                point: point, action: .reply(unauthorized(device)), location: Self.location)
+                point: point, action: .respond(unauthorized(device)), location: Self.location)
         case .killAtCommit: return make(write, point, .kill(device: nil))
-        default: return make(method, point, isAbort ? .cut : .close)
+        default: return make(method, point, isAbort ? .reset : .close)
         }
     }
 
@@ -64,7 +64,7 @@ extension Swarm {
         _ method: String?, _ point: Fault.Point, _ device: String?,
         _ make: (String?, Fault.Point, Fault.Action) -> Fault, _ random: inout RandomStream
     ) -> Fault {
-        let reply = Fault.Action.reply(answer(random.pick([413, 422]), device))
+        let reply = Fault.Action.respond(answer(random.pick([413, 422]), device))
         let fault = make(method ?? "PUT", point, reply)
         let row = base.notes.isEmpty ? nil : random.pick(base.notes).row
         if row == nil || random.bool(probability: 0.5) { return fault }
@@ -77,15 +77,15 @@ extension Swarm {
     /// Returns the points at which the faults of a class apply; more frequent ones are repeated.
     private static func points(_ entry: SwarmClass) -> [Scenario.Fault.Point] {
         switch entry {
-        case .lostResponse: [.committed, .committed, .answerStarted]
-        case .held: [.received, .committed, .answered]
-        case .halfBody: [.partlySent, .partlyAnswered]
-        case .trickle: [.answerStarted]
-        case .wrongType, .serverError: [.queued, .received, .committed]
-        case .overload: [.queued, .received]
+        case .lostResponse: [.beforeResponse, .beforeResponse, .afterResponseHead]
+        case .delayed: [.beforeRequestEnd, .beforeResponse, .afterResponse]
+        case .halfBody: [.midRequest, .midResponse]
+        case .throttle: [.afterResponseHead]
+        case .wrongType, .serverError: [.beforeRequest, .beforeRequestEnd, .beforeResponse]
+        case .overload: [.beforeRequest, .beforeRequestEnd]
         // At the other points the server executes the request, and does not reject it then.
-        case .rejection, .unauthorized: [.queued]
-        case .killAtCommit: [.queued, .received, .committed, .answered, .stored, .stored]
+        case .rejection, .unauthorized: [.beforeRequest]
+        case .killAtCommit: [.beforeRequest, .beforeRequestEnd, .beforeResponse, .afterResponse, .stored, .stored]
         default: [.any]
         }
     }
@@ -118,40 +118,42 @@ extension Swarm {
     }
 
     /// The points for which `any` stands, as far as a connection can end there.
-    private static var anyPoints: [Scenario.Fault.Point] { Scenario.Fault.Action.cut.points }
+    private static var anyPoints: [Scenario.Fault.Point] { Scenario.Fault.Action.reset.points }
 
     private static func actionNames(_ entry: SwarmClass) -> [String] {
         switch entry {
-        case .lostResponse: ["cut", "mute"]
-        case .held: ["hold"]
-        case .trickle: ["trickle"]
-        case .wrongType, .overload, .serverError, .rejection, .unauthorized: ["reply"]
+        case .lostResponse: ["reset", "stall"]
+        case .delayed: ["delay"]
+        case .throttle: ["throttle"]
+        case .wrongType, .overload, .serverError, .rejection, .unauthorized: ["respond"]
         case .killAtCommit: ["kill"]
-        default: ["cut", "close"]
+        default: ["reset", "close"]
         }
     }
 
-    private static let portal = Scenario.Fault.Reply(
+    private static let portal = Scenario.Fault.Response(
         status: 200, headers: [Scenario.Argument(name: "Content-Type", value: "text/html")],
         body: "<html><body>Log in</body></html>")
 
     /// Returns a response of the server to a device, or to any device.
-    private func answer(_ status: Int, _ device: String?, _ headers: [Scenario.Argument] = []) -> Scenario.Fault.Reply {
+    private func answer(_ status: Int, _ device: String?, _ headers: [Scenario.Argument] = [])
+        -> Scenario.Fault.Response
+    {
         var markers: [String] = []
         for found in base.devices where device.map({ $0 == found.name }) ?? true {
             if !markers.contains(found.client.markerField) { markers.append(found.client.markerField) }
         }
-        return Scenario.Fault.Reply(
+        return Scenario.Fault.Response(
             status: status,
             headers: headers + [Scenario.Argument(name: "Content-Type", value: "application/json")]
                 + markers.map { Scenario.Argument(name: $0, value: "1") }, body: "{}")
     }
 
-    private func overloaded(_ device: String?, seconds: Int) -> Scenario.Fault.Reply {
+    private func overloaded(_ device: String?, seconds: Int) -> Scenario.Fault.Response {
         answer(503, device, [Scenario.Argument(name: "Retry-After", value: "\(seconds)")])
     }
 
-    private func unauthorized(_ device: String?) -> Scenario.Fault.Reply {
+    private func unauthorized(_ device: String?) -> Scenario.Fault.Response {
         answer(401, device, [Scenario.Argument(name: "WWW-Authenticate", value: "Bearer")])
     }
 }

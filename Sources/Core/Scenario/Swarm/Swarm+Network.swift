@@ -5,7 +5,7 @@ internal import LinkModel
 extension Swarm {
     private typealias Entry = Scenario.NetworkEntry
 
-    /// The shortest time between a departure and the heal phase: requests on their way have ended by then.
+    /// The shortest time between a departure and the restore phase: requests on their way have ended by then.
     private static let departureMin: Int64 = 120
 
     /// Returns the links of a device that work: one to three.
@@ -73,13 +73,13 @@ extension Swarm {
         let start = 20 + random.integer(below: Self.length.count / 1_000_000_000 - 200)
         let (step, pause) = (1 + random.integer(below: 10), 1 + random.integer(below: 30))
         let cuts = Self.permutation(networks.count, &random)
-        let heals = Self.permutation(networks.count, &random)
-        let healStart = start + step * Int64(networks.count) + pause
+        let restores = Self.permutation(networks.count, &random)
+        let restoreStart = start + step * Int64(networks.count) + pause
         let isSignalled = random.bool(probability: 0.5)
         for index in networks.indices {
             networks[index] = Self.overlay(
                 networks[index], from: .seconds(start + step * Int64(cuts[index])),
-                to: .seconds(min(healStart + step * Int64(heals[index]), Self.length.count / 1_000_000_000)),
+                to: .seconds(min(restoreStart + step * Int64(restores[index]), Self.length.count / 1_000_000_000)),
                 links.silent, isSignalled: isSignalled)
         }
     }

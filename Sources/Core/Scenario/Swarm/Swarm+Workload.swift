@@ -50,7 +50,7 @@ extension Swarm {
         return [
             Scenario.Workload(
                 trigger: .when(device: Scenario.anyDevice, condition, delay: delay), actors: base.devices.map(\.name),
-                over: nil, mix: [.init(.resolve, weight: 1)], location: Self.location)
+                notes: nil, mix: [.init(.resolve, weight: 1)], location: Self.location)
         ]
     }
 
@@ -123,7 +123,7 @@ extension Swarm {
                 "POST", "/api/notes/", ["Content-Type": json, "Idempotency-Key": "again-\(number)"],
                 content("\"uuid\": \"{\(name)}\", ", "again"), after: 12 + random.integer(below: 8))
         }
-        // What would take place in the heal phase is left out.
+        // What would take place in the restore phase is left out.
         return steps.filter { step in
             if case .at(let time) = step.trigger { time < Self.length - .seconds(1) } else { false }
         }

@@ -4,10 +4,10 @@ internal import LinkModel
 /// The scenarios of an exploration: a pure function from a scenario and a seed to a scenario.
 ///
 /// A seed draws a configuration first (``configuration(seed:)``), and then the network, the faults and the actions under
-/// it. Every element has a random stream of its own (`swarm/act/17`, `swarm/network/A/3`, `swarm/fault/cut/0`), so that
+/// it. Every element has a random stream of its own (`swarm/act/17`, `swarm/network/A/3`, `swarm/fault/reset/0`), so that
 /// the absence of one does not change another. A class of faults that is off takes its faults away, and no more.
 ///
-/// A run has two parts: ``length`` of actions under faults, then the heal phase with no fault left, in which all devices
+/// A run has two parts: ``length`` of actions under faults, then the restore phase with no fault left, in which all devices
 /// but a departed one must converge.
 public struct Swarm: Sendable {
     /// The scenario that is varied.
@@ -55,7 +55,7 @@ public struct Swarm: Sendable {
         scenario.tokenLife = configuration.tokenLife
         scenario.policy = configuration.policy
         if parts.contains(.network) || parts.contains(.workload) {
-            scenario.healAt = Self.length
+            scenario.restoreAt = Self.length
             scenario.limit = Self.limit
         }
         if parts.contains(.workload) {

@@ -13,14 +13,14 @@ public enum SwarmClass: String, CaseIterable, Hashable, Sendable {
     case departure
     /// Responses that are lost after the server has executed the request.
     case lostResponse = "lost-response"
-    /// Connections that are cut at any point.
-    case cut
-    /// Requests and responses that are held and delivered later.
-    case held
+    /// Connections that are reset or closed at any point.
+    case reset
+    /// Requests and responses that are delayed.
+    case delayed
     /// Bodies of which only a part arrives.
     case halfBody = "half-body"
     /// Responses that arrive byte by byte.
-    case trickle
+    case throttle
     /// Responses of another server: another media type, no marker.
     case wrongType = "wrong-type"
     /// Responses with 503 and Retry-After.
@@ -48,7 +48,7 @@ public enum SwarmClass: String, CaseIterable, Hashable, Sendable {
     public var part: Scenario.Exploration.Part {
         switch self {
         case .outages, .oneWay, .flapping, .swizzle, .departure: .network
-        case .lostResponse, .cut, .held, .halfBody, .trickle, .wrongType, .overload, .serverError, .rejection,
+        case .lostResponse, .reset, .delayed, .halfBody, .throttle, .wrongType, .overload, .serverError, .rejection,
             .unauthorized, .killAtCommit:
             .faults
         case .kills, .clockSteps, .reusedIDs: .workload

@@ -32,7 +32,7 @@ struct ExchangeRecord: Hashable {
     var requestRead: Int64?
     var requestDelivered: Int64?
     var responseStarted: Int64?
-    var committed: Int64?
+    var responseRead: Int64?
     var responseDelivered: Int64?
     var ended: Int64?
     var status: Int?
@@ -54,7 +54,7 @@ struct ExchangeRecord: Hashable {
     mutating func interrupt(at time: Int64) {
         if end != nil { return }
         ended = time
-        if committed != nil {
+        if responseRead != nil {
             end = .lostAfterCommit
         } else {
             end = requestDelivered != nil || responseStarted != nil ? .lostBeforeCommit : .lostInRequest
@@ -67,7 +67,8 @@ struct ExchangeRecord: Hashable {
         let times = JSONText.object([
             ("opened", time(opened)), ("started", time(started)), ("request_read", time(requestRead)),
             ("request_delivered", time(requestDelivered)), ("response_started", time(responseStarted)),
-            ("committed", time(committed)), ("response_delivered", time(responseDelivered)), ("ended", time(ended)),
+            ("response_read", time(responseRead)), ("response_delivered", time(responseDelivered)),
+            ("ended", time(ended)),
         ])
         let faultText = fault.map {
             JSONText.object([

@@ -246,9 +246,9 @@ struct ProxyFeed {
                 $0.responseStarted = time
                 $0.status = head.status
             }
-        case .committed(let exchange, let status, let bodyBytes):
+        case .responseRead(let exchange, let status, let bodyBytes):
             exchanges.change(exchange.number, at: time) {
-                $0.committed = time
+                $0.responseRead = time
                 $0.status = status
                 $0.responseBytes = bodyBytes
             }

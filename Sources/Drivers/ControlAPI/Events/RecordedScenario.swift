@@ -44,8 +44,7 @@ struct RecordedScenario {
         comments.append("\(device) is the proxy '\(RequestWarnings.printable(track.proxy))'.")
         let network = links.map { start, link in
             // A proxy cannot take the interface of a device down.
-            let isOut = link.conditions.up.loss == .one && link.conditions.down.loss == .one
-            return Scenario.NetworkEntry(at: start, .hold(link), isSignalled: !isOut)
+            return Scenario.NetworkEntry(at: start, .hold(link), isSignalled: !link.conditions.canBeSignalled)
         }
         scenario.devices.append(Scenario.Device(name: device, user: "ada", startsSynced: true, network: network))
         for fault in track.faults { add(fault, device: device) }
@@ -77,11 +76,12 @@ struct RecordedScenario {
         if rule.path != nil || rule.bytes != nil || rule.side != nil {
             comments.append("Without path, bytes and side: \(note)")
         }
-        let chance = Probability(partsPerMillion: max(1, Int32((rule.chance * 1e6).rounded())))
+        let probability = Probability(partsPerMillion: max(1, Int32((rule.probability * 1e6).rounded())))
         scenario.faults.append(
             Scenario.Fault(
-                request: RequestPattern(method: rule.method, row: nil), nth: rule.chance < 1 ? 1 : rule.nth,
-                chance: rule.chance < 1 ? chance : nil, times: 0...min(rule.times.upperBound, Self.timesMax),
+                request: RequestPattern(method: rule.method, row: nil), nth: rule.probability < 1 ? 1 : rule.nth,
+                probability: rule.probability < 1 ? probability : nil,
+                times: 0...min(rule.times.upperBound, Self.timesMax),
                 device: device, point: rule.point.flatMap { .init(rawValue: $0.rawValue) } ?? .any, action: action,
                 location: Self.location))
         // The step starts after the change of the link at the same time.
@@ -97,19 +97,19 @@ struct RecordedScenario {
     /// Returns an action; `nil` if scenarios do not have it.
     private static func action(_ action: FaultAction) -> Scenario.Fault.Action? {
         switch action {
-        case .abort: return .cut
+        case .reset: return .reset
         case .close: return .close
-        case .mute: return .mute
-        case .hold(let time): return time <= Timeline.timeMax ? .hold(time) : nil
-        case .trickle(let rate): return .trickle(bytesPerSecond: Int(rate))
-        case .reply(let reply):
+        case .stall: return .stall
+        case .delay(let time): return time <= Timeline.timeMax ? .delay(time) : nil
+        case .throttle(let rate): return .throttle(bytesPerSecond: Int(rate))
+        case .respond(let reply):
             let names = reply.fields.map { ByteKey($0.name.lowercased()) }
             guard let body = String(validating: reply.body, as: UTF8.self), ScenarioWriter.canWrite(body),
                 names.allSatisfy({ $0.text.utf8.count <= headerNameBytesMax }), Set(names).count == names.count,
                 reply.fields.allSatisfy({ ScenarioWriter.canWrite($0.value) && !hasControlCharacters($0.value) })
             else { return nil }
             let headers = reply.fields.map { Scenario.Argument(name: $0.name, value: $0.value) }
-            return .reply(.init(status: reply.status, headers: headers, body: body))
+            return .respond(.init(status: reply.status, headers: headers, body: body))
         case .report: return nil
         }
     }

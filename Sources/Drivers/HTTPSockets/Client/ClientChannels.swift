@@ -2,7 +2,7 @@
 //
 //  Owns: connecting, writing, closing, and the inputs that follow from them.
 //
-//  Does not own: HTTP and its timeouts (Wire), decisions (SyncEngine, PatternEngine), stores.
+//  Does not own: HTTP and its timeouts (Wire), decisions (SyncEngine, ExpenseEngine), stores.
 
 internal import Foundation
 public import NIOCore

@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import NotesContract
 internal import Wire
 
-/// `/levers/`: the test hooks over HTTP. They need no authentication, because the server listens on a loopback address.
+/// `/test-hooks/`: the test hooks over HTTP. They need no authentication, because the server listens on a loopback address.
 extension NotesService {
     func handleTestHooks(_ request: APIRequest, _ testHooks: TestHooks) -> Response {
         mapErrors {
@@ -115,13 +115,13 @@ extension TestHooks.Action {
         switch self {
         case .hold: "hold"
         case .drop: "drop"
-        case .respond: "answer"
+        case .respond: "respond"
         }
     }
 }
 
 extension TestHooks.Rule {
-    /// Creates a rule from `{"method":"PUT","path":"/api/notes/*","nth":1,"do":"hold"}`; `"do":"answer"` also has
+    /// Creates a rule from `{"method":"PUT","path":"/api/notes/*","nth":1,"do":"hold"}`; `"do":"respond"` also has
     /// `status`, `headers` and `body`.
     init(_ object: JSONObject) throws {
         let known = ["method", "path", "nth", "do", "status", "headers", "body"]
@@ -151,7 +151,7 @@ extension TestHooks.Action {
         switch object["do"]?.text.flatMap({ $0.utf8.count <= 16 ? $0 : nil }) {
         case "hold"?: self = .hold
         case "drop"?: self = .drop
-        case "answer"?:
+        case "respond"?:
             guard case .integer(let status)? = object["status"], (200...599).contains(status) else {
                 throw HTTPProblem(fields: ["status": "Expected a status from 200 to 599."])
             }
@@ -166,7 +166,7 @@ extension TestHooks.Action {
                 headers.append(HTTPField(name: name, value: text))
             }
             self = .respond(status: Int(status), headers: headers, body: body ?? "")
-        default: throw HTTPProblem(fields: ["do": "Expected hold, drop or answer."])
+        default: throw HTTPProblem(fields: ["do": "Expected hold, drop or respond."])
         }
     }
 }

@@ -47,7 +47,7 @@ public struct PatternsDemo: Sendable {
         guard result.verdict.result == .pass else {
             throw Demo.Failure(description: "\(Self.file): the run has the result '\(result.verdict.result.rawValue)'")
         }
-        let end = scenario.healAt ?? scenario.limit
+        let end = scenario.restoreAt ?? scenario.limit
         var names: [String: String] = [:]
         for record in scenario.records { names[record.row] = record.title }
         for step in scenario.steps {

@@ -54,7 +54,7 @@ struct SeedRun: Sendable {
         var run = self
         run.swarm.leaning = Set(classes)
         if !classes.isEmpty {
-            run.arguments.append(["--lean", classes.map(\.rawValue).joined(separator: ",")])
+            run.arguments.append(["--bias", classes.map(\.rawValue).joined(separator: ",")])
         }
         return run
     }

@@ -39,7 +39,7 @@ public struct Explorer: Sendable {
         /// Whether texts of notes are printed.
         public var showsText = false
         /// What the exploration leans towards.
-        public var lean = Lean.none
+        public var bias = Bias.none
         /// The part of the seeds to run; `nil` for all.
         public var shard: Shard?
         /// The path of the file of results, which `slowlane merge-reports` reads.
@@ -57,7 +57,7 @@ public struct Explorer: Sendable {
     }
 
     /// What an exploration leans towards.
-    public enum Lean: Hashable, Sendable {
+    public enum Bias: Hashable, Sendable {
         /// Every class of faults is on in half of the seeds.
         case none
         /// These classes are on in most seeds.
@@ -135,7 +135,7 @@ public struct Explorer: Sendable {
             return fail(RunStatus.usage, "the scenario has a matrix of \(runs.count) runs; explore needs one run")
         }
         if let reason = base.realTimeReason {
-            return fail(RunStatus.usage, "'\(base.name)' cannot be explored: \(reason), so that it needs real time")
+            return fail(RunStatus.usage, "'\(base.name)' cannot be explored: \(reason), so that it must run live")
         }
         do throws(CommitSeed.Failure) {
             guard let seeds = try self.seeds(of: base) else {
@@ -219,7 +219,7 @@ public struct Explorer: Sendable {
         try await ticker.run(isHidden: options.time == nil && (options.isQuiet || isSingle)) {
             var position = 0
             while position < count, !isOver.withLock({ $0 }) {
-                let size = options.lean == .automatic ? min(Self.blockSeeds, count - position) : count
+                let size = options.bias == .automatic ? min(Self.blockSeeds, count - position) : count
                 let first = seeds.first + UInt64(position)
                 let workers = self.workers(leaning(run, tally, from: first), first: first, count: size)
                 current.withLock { $0 = workers }
@@ -271,14 +271,14 @@ public struct Explorer: Sendable {
     /// Returns the runs of the block that begins at a seed, and prints what they lean towards.
     private func leaning(_ run: SeedRun, _ tally: ExplorationTally, from first: UInt64) -> SeedRun {
         let classes: [SwarmClass]
-        switch options.lean {
+        switch options.bias {
         case .none: return run
         case .classes(let named): classes = named
         case .automatic:
             classes = tally.seeds == 0 ? [] : run.swarm.incompleteClasses { tally.cells[$0] != nil }
             if !classes.isEmpty {
                 let names = classes.map(\.rawValue).joined(separator: ",")
-                console.print("from seed \(first): --lean \(names)", to: .progress)
+                console.print("from seed \(first): --bias \(names)", to: .progress)
             }
         }
         return run.leaning(classes)

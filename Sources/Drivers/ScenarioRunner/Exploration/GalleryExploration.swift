@@ -23,7 +23,7 @@ struct GalleryExploration: Sendable {
         /// Whether the smallest scenario is small enough; `true` if nothing is shrunk.
         var isSmall: Bool {
             guard let scenario = shrunk?.result.scenario else { return true }
-            return scenario.steps.count <= SelfTest.stepsMax && scenario.faults.count <= SelfTest.faultsMax
+            return scenario.steps.count <= MutationTest.stepsMax && scenario.faults.count <= MutationTest.faultsMax
         }
 
         /// Whether the mutant is detected as it must be.
@@ -50,7 +50,7 @@ struct GalleryExploration: Sendable {
         if isJSON {
             console.print(
                 JSONText.object([
-                    ("type", JSONText.string("gallery")), ("version", "\(ExplorationReport.version)"),
+                    ("type", JSONText.string("all_mutants")), ("version", "\(ExplorationReport.version)"),
                     ("source", JSONText.string(seed.source)), ("seeds", JSONText.string("\(seeds)")),
                 ]))
         } else {
@@ -86,7 +86,7 @@ struct GalleryExploration: Sendable {
                     + "\(seconds) s")
             if shrinks {
                 console.print(
-                    "\(small) shrunk to at most \(SelfTest.stepsMax) steps and \(SelfTest.faultsMax) faults")
+                    "\(small) shrunk to at most \(MutationTest.stepsMax) steps and \(MutationTest.faultsMax) faults")
             }
         }
         return status

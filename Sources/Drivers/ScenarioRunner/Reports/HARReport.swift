@@ -28,7 +28,7 @@ enum HARReport {
             let (first, second) = (left.connecting ?? left.sent, right.connecting ?? right.sent)
             return first != second ? first < second : left.number < right.number
         }
-        let entries = ordered.map { entry($0, facts, faults, isVirtual: run.world == .simulated) }
+        let entries = ordered.map { entry($0, facts, faults, isSimulated: run.world == .simulated) }
         let creator = JSONText.object([
             ("name", JSONText.string("slowlane")), ("version", JSONText.string(SlowlaneVersion.current)),
         ])
@@ -47,7 +47,7 @@ enum HARReport {
     }
 
     private static func entry(
-        _ exchange: RunExchange, _ facts: RunFacts, _ faults: [String], isVirtual: Bool
+        _ exchange: RunExchange, _ facts: RunFacts, _ faults: [String], isSimulated: Bool
     ) -> String {
         let phases = Phases(exchange, end: exchange.ended ?? facts.end)
         let timings = JSONText.object([
@@ -86,7 +86,7 @@ enum HARReport {
             ("_note", JSONText.string(exchange.row)), ("_attempt", "\(exchange.attempt)"),
             ("_link", JSONText.string(exchange.link)), ("_end", JSONText.string(exchange.outcome)),
             ("_faults", JSONText.array(fired)), ("_revision", exchange.revision.map { "\($0)" } ?? "null"),
-            ("_virtual", isVirtual ? "true" : "false"),
+            ("_simulated", isSimulated ? "true" : "false"),
         ]
         if exchange.status == nil { members.append(("_error", JSONText.string(exchange.outcome))) }
         return JSONText.object(members)

@@ -123,19 +123,19 @@ extension OutputSchema {
                 "exit_status": { "type": "integer", "minimum": 0, "maximum": 255 }
               }
             },
-            "gallery": {
-              "description": "'slowlane explore --gallery --json': the first line",
+            "all_mutants": {
+              "description": "'slowlane explore --all-mutants --json': the first line",
               "type": "object",
               "required": [ "type", "version", "source", "seeds" ],
               "properties": {
-                "type": { "const": "gallery" },
+                "type": { "const": "all_mutants" },
                 "version": { "const": 1 },
                 "source": { "type": "string" },
                 "seeds": { "type": "string" }
               }
             },
             "detection": {
-              "description": "'slowlane explore --gallery --json': a mutant, and the seeds up to its detection",
+              "description": "'slowlane explore --all-mutants --json': a mutant, and the seeds up to its detection",
               "type": "object",
               "required": [
                 "type", "mutant", "detector", "check", "first_seed", "seeds", "named_seeds", "detected", "steps",
@@ -157,7 +157,7 @@ extension OutputSchema {
               }
             },
             "gallery_end": {
-              "description": "'slowlane explore --gallery --json': the last line",
+              "description": "'slowlane explore --all-mutants --json': the last line",
               "type": "object",
               "required": [ "type", "mutants", "detected", "exit_status" ],
               "properties": {

@@ -1,5 +1,5 @@
 extension OutputSchema {
-    /// The definitions of what `slowlane shrink` and `slowlane selftest --shrink` print.
+    /// The definitions of what `slowlane shrink` and `slowlane mutation-test --shrink` print.
     static let shrinking = #"""
             "shrunk": {
               "description": "'slowlane shrink --json': a failing run and its smallest scenario",
@@ -44,7 +44,7 @@ extension OutputSchema {
               }
             },
             "shrunk_mutant": {
-              "description": "'slowlane selftest --shrink --json': a mutant and the smallest scenario that detects it",
+              "description": "'slowlane mutation-test --shrink --json': a mutant and the smallest scenario that detects it",
               "type": "object",
               "required": [
                 "type", "version", "mutant", "run", "check", "steps", "faults", "runs", "small", "wall_ms"

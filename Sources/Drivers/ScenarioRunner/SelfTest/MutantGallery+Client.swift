@@ -82,7 +82,7 @@ extension MutantGallery {
                 origin: "the Idempotency-Key draft: a retry repeats the key",
                 by: .expectation(
                     scenario: "put-answer-lost",
-                    "traffic: PUT n1 from A, answers lost 2xx, same body and idempotency-key"),
+                    "traffic: PUT n1 from A, responses lost 2xx, same body and idempotency-key"),
                 in: ["put-answer-lost", "half-open"])
         case .operationIDRenewedOnRestart:
             return Entry(
@@ -91,7 +91,7 @@ extension MutantGallery {
                 origin: "the Idempotency-Key draft: a retry repeats the key",
                 by: .expectation(
                     scenario: "post-answer-lost",
-                    "traffic: POST n1 from A, answers lost 2xx, same body and idempotency-key"),
+                    "traffic: POST n1 from A, responses lost 2xx, same body and idempotency-key"),
                 in: ["post-answer-lost (killed-while-waiting)", "restart-with-queue"])
         case .dropsOnLostResponse:
             return Entry(
@@ -135,7 +135,7 @@ extension MutantGallery {
                 origin: "the notes client of 2013: a PUT with the response 404 is repeated at every sync",
                 by: .expectation(
                     scenario: "precondition-discipline",
-                    "traffic: PUT n2 from A at the proxy, answers 400"),
+                    "traffic: PUT n2 from A at the proxy, responses 400"),
                 in: ["precondition-discipline", "restart-with-queue"])
         case .serverErrorIsFinal:
             return Entry(
@@ -144,7 +144,8 @@ extension MutantGallery {
                 origin: "Expensify's queue: a write is dropped after a number of retries",
                 by: .expectation(
                     scenario: "edit-waits-for-create",
-                    "traffic: POST n1 from A at the proxy, answers 503 503 503 503 201, same body and idempotency-key"),
+                    "traffic: POST n1 from A at the proxy, responses 503 503 503 503 201, same body and idempotency-key"
+                ),
                 in: ["edit-waits-for-create", "retry-after"])
         case .missingNoteDropsEdit:
             return Entry(
@@ -250,7 +251,7 @@ extension MutantGallery {
                 origin: "the notes client of 2013: what was sent is sent again if the app stops before its single save",
                 by: .expectation(
                     scenario: "edit-offline-simple",
-                    "traffic: PUT n1 from A, answers 200"),
+                    "traffic: PUT n1 from A, responses 200"),
                 in: ["edit-offline-simple", "delete-offline"])
         case .editsNotMerged:
             return Entry(
@@ -277,7 +278,7 @@ extension MutantGallery {
                 origin: "the notes client of 2013: changes are sent by the next sync, which the user starts",
                 by: .expectation(
                     scenario: "edit-while-in-flight",
-                    "traffic: PUT n1 from A, answers 200 200"),
+                    "traffic: PUT n1 from A, responses 200 200"),
                 in: ["edit-while-in-flight", "retry-after"])
         case .unchangedNotesFetched:
             return Entry(
@@ -423,7 +424,9 @@ extension MutantGallery {
                 by: .expectation(
                     scenario: "kill-everywhere",
                     "traffic: PUT n1 from A, count 1 to 2"),
-                in: ["kill-everywhere (contract=orig, point=queued)", "post-answer-lost (killed-while-waiting)"])
+                in: [
+                    "kill-everywhere (contract=orig, point=before-request)", "post-answer-lost (killed-while-waiting)",
+                ])
         case .sendsDuringConflict:
             return Entry(
                 .client(mutant),
@@ -431,7 +434,7 @@ extension MutantGallery {
                 origin: "the blog of the notes app: the user decides about a conflict",
                 by: .expectation(
                     scenario: "edit-vs-edit",
-                    "traffic: PUT n1 from A, answers 409 200"),
+                    "traffic: PUT n1 from A, responses 409 200"),
                 in: ["edit-vs-edit (continued)", "conflicts-survive-restart"])
         case .unsentNoteDeletedOnServer:
             return Entry(
@@ -448,14 +451,14 @@ extension MutantGallery {
                 "The position in the index is stored before the notes that it lists.",
                 origin: "the notes client of 2013: a kill between the responses and their single save",
                 by: .invariant(.convergence),
-                in: ["kill-while-reading (contract=compat, point=committed)", "trickle-at-edge (killed)"])
+                in: ["kill-while-reading (contract=compat, point=before-response)", "trickle-at-edge (killed)"])
         case .revisionBeforeContent:
             return Entry(
                 .client(mutant),
                 "The revision of a note is stored before its content has arrived.",
                 origin: "RFC 9110, 8.8.3: an ETag belongs to a representation",
                 by: .invariant(.convergence),
-                in: ["kill-while-reading (contract=compat, point=committed)", "trickle-at-edge (killed)"])
+                in: ["kill-while-reading (contract=compat, point=before-response)", "trickle-at-edge (killed)"])
         case .indexDeletesPendingEdits:
             return Entry(
                 .client(mutant),

@@ -33,7 +33,7 @@ extension MutantGallery {
                 by: .expectation(
                     scenario: "field-interface-policy",
                     "traffic: any from F at the proxy between 8.0 s and 30.0 s, count 0"),
-                in: ["field-interface-policy", "field-first-use (cell)"])
+                in: ["field-interface-policy", "field-first-use (cellular)"])
         case .lateByDeviceClock:
             return Entry(
                 .field(mutant),

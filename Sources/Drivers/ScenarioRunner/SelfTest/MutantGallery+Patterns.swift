@@ -5,7 +5,7 @@ internal import Worlds
 /// Mutants of the expense app.
 extension MutantGallery {
     /// Returns the entry of a mutant of the expense app.
-    static func entry(of mutant: PatternMutant) -> Entry {
+    static func entry(of mutant: ExpenseMutant) -> Entry {
         switch mutant {
         case .noPendingLook:
             return Entry(
@@ -70,7 +70,7 @@ extension MutantGallery {
                     scenario: "pattern-b-add-fails",
                     "always: X r1 marker red since rejected until dismissed"),
                 in: ["pattern-b-add-fails", "pattern-b-update-fails"])
-        case .formSentAfterHeal:
+        case .formSentAfterOutage:
             return Entry(
                 .pattern(mutant),
                 "A form that was submitted offline is sent after the outage.",
@@ -104,7 +104,7 @@ extension MutantGallery {
                 origin: "the write queue: a write is stored before it is sent",
                 by: .expectation(
                     scenario: "pattern-a-pin",
-                    "traffic: PATCH c1 from X, answers 200"),
+                    "traffic: PATCH c1 from X, responses 200"),
                 in: ["pattern-a-pin", "expense-queue"])
         }
     }

@@ -20,7 +20,7 @@ extension MutantGallery {
                 "the cache: after its lifetime, an entry is shown and read again",
                 by: (
                     "reader-ttl-cache",
-                    "traffic: GET p1 from N at the proxy between 302.0 s and 611.0 s, answers 200"
+                    "traffic: GET p1 from N at the proxy between 302.0 s and 611.0 s, responses 200"
                 ), in: ["reader-ttl-cache", "reader-commute"])
         case .cacheHiddenDuringRefresh:
             detected(
@@ -132,7 +132,7 @@ extension MutantGallery {
                 "pages: an attempt is one request",
                 by: (
                     "reader-cold-start-offline",
-                    "traffic: GET any from N at the proxy between retried and 80.0 s, answers 200"
+                    "traffic: GET any from N at the proxy between retried and 80.0 s, responses 200"
                 ), in: ["reader-cold-start-offline", "reader-page-load (silent)"])
         case .laterForgets:
             detected(

@@ -21,7 +21,7 @@ extension MutantGallery {
                 origin: "the notes server of 2013: no operation ids",
                 by: .expectation(
                     scenario: "put-answer-lost",
-                    "traffic: PUT n1 from A, answers lost 2xx, same body and idempotency-key"),
+                    "traffic: PUT n1 from A, responses lost 2xx, same body and idempotency-key"),
                 in: ["put-answer-lost", "half-open"])
         case .keyReusedGetsFirstResult:
             return Entry(
@@ -30,7 +30,7 @@ extension MutantGallery {
                 origin: "the Idempotency-Key draft: 422 for another payload",
                 by: .expectation(
                     scenario: "operation-ids",
-                    "traffic: POST any from W, answers 201 200 422 409"),
+                    "traffic: POST any from W, responses 201 200 422 409"),
                 in: ["operation-ids", "deleted-stays-deleted"])
         case .deletedNameCreatedAgain:
             return Entry(
@@ -39,7 +39,7 @@ extension MutantGallery {
                 origin: "the notes server of 2013: a POST brings a deleted note back at revision 1",
                 by: .expectation(
                     scenario: "operation-ids",
-                    "traffic: POST any from W, answers 201 200 422 409"),
+                    "traffic: POST any from W, responses 201 200 422 409"),
                 in: ["operation-ids", "deleted-stays-deleted"])
         case .revisionUsedAgain:
             return Entry(

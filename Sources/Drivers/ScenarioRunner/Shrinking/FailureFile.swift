@@ -44,7 +44,7 @@ public struct FailureFile: Sendable {
         named.tags = scenario.tags
         named.seed = scenario.seed
         named.limit = scenario.limit
-        named.healAt = scenario.healAt
+        named.restoreAt = scenario.restoreAt
         named.server = scenario.server
         named.contract = scenario.contract
         named.tokenLife = scenario.tokenLife

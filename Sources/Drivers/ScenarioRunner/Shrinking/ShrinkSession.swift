@@ -63,7 +63,7 @@ public struct ShrinkSession: Sendable {
         }
         let simulated = plan.filter { $0.world == .simulated }
         guard !simulated.isEmpty else {
-            console.error("the arguments select no scenario that runs in virtual time")
+            console.error("the arguments select no scenario that runs in simulation")
             return RunStatus.nothingSelected
         }
         var statuses: [Int32] = []

@@ -24,7 +24,7 @@ extension Device {
             // The client may have closed its socket while the request waited to be read.
             if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
         case .requestDelivered(let id): world.record(.arrived(number(id)))
-        case .committed(let id, let status, let bytes):
+        case .responseRead(let id, let status, let bytes):
             world.record(world.recorder.responded(number(id), status: status, bytes: bytes))
         case .responseDelivered(let id, let status):
             // The client receives the response when it reads the last byte.

@@ -278,7 +278,7 @@ final class Device {
 
     /// Changes the state of the interface.
     func setInterface(isUp: Bool, _ kind: Scenario.NetworkEntry.Interface) {
-        interface = NetworkInterface(isUp: isUp, isMetered: kind == .cell)
+        interface = NetworkInterface(isUp: isUp, isMetered: kind == .cellular)
         guard isRunning else { return }
         let interface = interface
         if isApp {

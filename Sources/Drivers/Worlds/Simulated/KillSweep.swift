@@ -97,7 +97,7 @@ public struct KillSweep: Sendable {
             switch entry.event {
             case .request(let exchange, let actor, _, _, _, _, _): actors[exchange] = actor
             case .fault(let index, let exchange, _):
-                if case .reply? = scenario.faults.indices.contains(index) ? scenario.faults[index].action : nil {
+                if case .respond? = scenario.faults.indices.contains(index) ? scenario.faults[index].action : nil {
                     pending[exchange] = index
                 }
             case .responseReceived(let exchange, _): received.insert(exchange)
@@ -119,7 +119,7 @@ extension Scenario.Fault {
     /// Returns the fault with a greater maximum number of times.
     fileprivate func repeated(_ count: Int) -> Scenario.Fault {
         Scenario.Fault(
-            request: request, nth: nth, chance: chance,
+            request: request, nth: nth, probability: probability,
             times: times.lowerBound...max(times.upperBound, times.upperBound &+ count), device: device, point: point,
             action: action, location: location)
     }

@@ -44,7 +44,7 @@ public enum SimulatedRun {
         onEvent: ((History.Entry) -> Void)? = nil, onStep: ((SimulatedStep) -> Bool)? = nil
     ) throws(SetupError) -> RunResult {
         if let reason = scenario.realTimeReason {
-            throw SetupError("\(scenario.name) cannot run in virtual time: \(reason); run it with --live")
+            throw SetupError("\(scenario.name) cannot run in simulation: \(reason); run it with --live")
         }
         let seed = seed ?? scenario.seed
         let scenario = scenario.materialized(seed: seed)

@@ -161,7 +161,7 @@ final class World {
         director.recorded(event, at: now)
         collectOrders()
         if case .phase(.script) = event {
-            for event in scenario.openingEvents(WorldFacts(isVirtual: true, comparesBytes: true)) { record(event) }
+            for event in scenario.openingEvents(WorldFacts(isSimulated: true, comparesBytes: true)) { record(event) }
         }
     }
 

@@ -13,7 +13,7 @@ struct FaultCommands {
 
     init(_ proxy: Proxy) { self.proxy = proxy }
 
-    /// Adds or removes a fault: `POST * nth 3 committed mute`, `remove 2`, `remove all`. Returns the reply.
+    /// Adds or removes a fault: `POST * nth 3 before-response stall`, `remove 2`, `remove all`. Returns the reply.
     func execute(_ argument: String) async -> String {
         let words = argument.split(separator: " ")
         if words.first == "remove" { return await remove(words.dropFirst().joined(separator: " ")) }

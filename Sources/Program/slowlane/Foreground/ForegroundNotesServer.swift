@@ -50,7 +50,8 @@ struct ForegroundNotesServer {
             console.print("note: no --user was given; the users are ada:ada and bo:bo", to: .progress)
         }
         if hasTestHooks {
-            console.print("note: test hooks are enabled; any program on this machine can use /levers", to: .progress)
+            console.print(
+                "note: test hooks are enabled; any program on this machine can use /test-hooks", to: .progress)
         }
         if !LocalAddresses.isLoopback(endpoint.host) {
             console.print(

@@ -44,8 +44,9 @@ struct InteractiveProxy {
 
     /// The commands with their arguments, for `help` and for errors.
     static let commands = [
-        "profile NAME|FILE", "timeline NAME|FILE|TIMES", "pause", "resume", "seek TIME", "outage [up|down]", "heal",
-        "fault RULE", "fault remove N|all", "faults", "reset", "clear", "status", "quit", "help",
+        "profile NAME|FILE", "timeline NAME|FILE|TIMES", "pause", "resume", "seek TIME", "outage [up|down]",
+        "end-outage",
+        "fault RULE", "fault remove N|all", "faults", "disconnect", "clear", "status", "quit", "help",
     ]
 
     /// The names of the commands, each once.
@@ -196,18 +197,18 @@ struct InteractiveProxy {
             return "ok outage \(direction ?? "both")"
         case ("outage", _):
             return "error outage takes up, down or no argument (both directions): 'outage', 'outage up', 'outage down'"
-        case ("heal", nil):
+        case ("end-outage", nil):
             await setOutage(PerDirection(up: false, down: false))
-            return "ok heal\(await conditionsNote())"
+            return "ok end-outage\(await conditionsNote())"
         case ("fault", let rule?):
             let reply = await FaultCommands(proxy).execute(rule)
             await adopted?.faultsChanged()
             return reply
-        case ("fault", nil): return "error fault needs a rule, such as 'fault POST * nth 3 committed mute'"
+        case ("fault", nil): return "error fault needs a rule, such as 'fault POST * nth 3 before-response stall'"
         case ("faults", nil): return await FaultCommands(proxy).list()
-        case ("reset", nil):
+        case ("disconnect", nil):
             await proxy.abortConnections()
-            return "ok reset: all connections aborted (RST)"
+            return "ok disconnect: all connections aborted (RST)"
         case ("clear", nil):
             await apply(.clear, named: "none")
             return "ok clear: no conditions\(outageNote)"
@@ -219,7 +220,9 @@ struct InteractiveProxy {
         case ("help", nil): return "ok commands: \(Self.commands.joined(separator: ", "))"
         default:
             let known = Self.commandNames
-            let nearest = NearestName.of(words[0], in: known, limit: 1).first.map { "; did you mean '\($0)'?" } ?? ""
+            let nearest =
+                RenamedWords.hint(words[0], in: known)
+                ?? NearestName.of(words[0], in: known, limit: 1).first.map { "; did you mean '\($0)'?" } ?? ""
             return "error unknown command '\(line.prefix(60))'\(nearest) (\(known.joined(separator: ", ")))"
         }
     }
@@ -276,7 +279,7 @@ struct InteractiveProxy {
     private var outageNote: String {
         guard outage.up || outage.down else { return "" }
         let direction = outage.up && outage.down ? "both directions" : outage.up ? "upstream" : "downstream"
-        return "; 'outage' still blocks \(direction): lift it with 'heal'"
+        return "; 'outage' still blocks \(direction): end it with 'end-outage'"
     }
 
     /// A reminder that the conditions themselves block traffic, after an outage was lifted.
@@ -284,7 +287,7 @@ struct InteractiveProxy {
         let conditions = await proxy.status().link.conditions
         let effect: String
         switch conditions.connectionPolicy {
-        case .refuse, .dns: effect = "refuses all connections"
+        case .offline, .dns: effect = "refuses all connections"
         case .portal: effect = "responds as a captive portal"
         case .open:
             switch (conditions.up.loss == .one, conditions.down.loss == .one) {

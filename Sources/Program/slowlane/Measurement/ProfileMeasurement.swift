@@ -43,7 +43,7 @@ struct ProfileMeasurement: Sendable {
         let conditions = profile.conditions
         let reason: String
         switch conditions.connectionPolicy {
-        case .refuse: reason = "it refuses all connections (ECONNREFUSED)"
+        case .offline: reason = "it refuses all connections (ECONNREFUSED)"
         case .dns: reason = "its DNS failure refuses all connections (ECONNREFUSED)"
         case .portal: reason = "its captive portal responds instead of the server"
         case .open:

@@ -204,7 +204,7 @@ enum ScenarioText {
           Ada edits a note during an outage. The edit is visible at once, is sent once after the outage, and ends on the server.
         tags: [example]
         seed: 1  # the same seed gives the same run
-        limit: 2m  # virtual time; a longer run fails
+        limit: 2m  # simulated time; a longer run fails
 
         server:
           notes:  # notes on the server at the start
@@ -221,7 +221,7 @@ enum ScenarioText {
             20s: 3g
 
         # faults:                    # effects on single exchanges, such as a lost response
-        #   - { request: PUT n1, point: committed, then: cut }
+        #   - { request: PUT n1, point: before-response, then: reset }
         steps:
           - { at: 5s, A: { edit: n1, text: "3 l" }, mark: edited }
 

@@ -249,7 +249,7 @@ import Wire
     // MARK: Interfaces
 
     @Test func aMeteredInterfaceIsUsedOnlyIfThePolicyAllowsIt() throws {
-        for (policy, isUsed) in [("wlan", false), ("any", true)] {
+        for (policy, isUsed) in [("unmetered", false), ("any", true)] {
             let client = try FieldClient(
                 settings: ["network": policy], interface: AppInterface(isUp: true, isMetered: true))
             #expect(client.sent.isEmpty != isUsed)

@@ -3,6 +3,7 @@ import Determinism
 import Reader
 import TestSupport
 import Testing
+import Wire
 
 /// Operations that the user starts, and forms.
 @Suite struct ReaderOperationTests {
@@ -268,6 +269,19 @@ import Testing
         try client.call("submit")
         client.answer()
         #expect(client.count(.account) == 1)
+    }
+
+    /// Members that look like messages by field do not make it one.
+    @Test func anOperationIDOfAnotherFormIsNoMessageByField() throws {
+        var client = try ReaderClient()
+        try Self.signUp(&client)
+        let request = try #require(client.inFlight.first)
+        client.inFlight = []
+        let body: JSONValue = ["type": "urn:slowlane:idempotency-key-reused", "errors": ["name": "is missing"]]
+        client.engine.responseReceived(AppResponse(status: 422, json: body), to: request.number, at: client.now)
+        client.take()
+        #expect(client.screen.toast != nil && client.screen.error?.contains("is missing") != true)
+        #expect(client.screen.controls == ["back", "fill", "submit"])
     }
 
     @Test func inputsSurviveAKillAndPasswordsAreNeverStored() throws {

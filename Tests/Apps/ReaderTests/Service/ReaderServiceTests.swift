@@ -90,7 +90,8 @@ import Wire
         #expect(call("POST", "/feedback", Self.feedback, operation: "x").status == 201)
         let again = call("POST", "/feedback", #"{ "fields": {"message": "More soup"} }"#, operation: "x")
         #expect(again.status == 201 && again.isReplayed && again.body["number"] == 1)
-        #expect(call("POST", "/feedback", #"{"fields":{"message":"Less"}}"#, operation: "x").status == 409)
+        let other = call("POST", "/feedback", #"{"fields":{"message":"Less"}}"#, operation: "x")
+        #expect(other.status == 422 && other.body["type"].text == "urn:slowlane:idempotency-key-reused")
         #expect(call("POST", "/feedback", Self.feedback, operation: "y").body["number"] == 2)
         #expect(service.records(of: "ada").count { $0.kind == .feedback } == 2)
     }

@@ -48,7 +48,7 @@ APIConsumer.host, APIConsumer.port = "127.0.0.1", int(sys.argv[1])
 toxiproxy = Toxiproxy()
 proxy = toxiproxy.create(name="notes", listen="127.0.0.1:0", upstream="127.0.0.1:%d" % notes.server_port)
 faults = api + "/slowlane/v1/proxies/notes/faults"
-requests.post(faults, json={"rule": "POST * nth 3 committed cut"}).raise_for_status()
+requests.post(faults, json={"rule": "POST * nth 3 before-response reset"}).raise_for_status()
 url = "http://%s/notes/" % toxiproxy.get_proxy("notes").listen
 # End of the five lines.
 
@@ -64,7 +64,7 @@ check("the server has executed the third request", created == ["one", "two", "th
 fault = requests.get(faults).json()["faults"][0]
 check("the fault is counted", (fault["matched"], fault["fired"]) == (4, 1))
 
-requests.post(faults, json={"name": "busy", "rule": "POST * times 2 queued reply 503 Retry-After: 0 body busy"})
+requests.post(faults, json={"name": "busy", "rule": "POST * times 2 before-request respond 503 Retry-After: 0 body busy"})
 responses = [requests.post(url, data="five") for _ in range(3)]
 check("the first two requests fail", [response.status_code for response in responses] == [503, 503, 201])
 check("the reply is complete", (responses[0].text, responses[0].headers["Retry-After"]) == ("busy", "0"))

@@ -41,7 +41,7 @@ import Testing
         let target = ClientChannels.Target(host: "127.0.0.1", port: 1) { true }
         var configuration = AppClient.Configuration(target: target, storePath: path) { state in
             AppMachine(
-                engine: try PatternEngine(AppConfiguration(seed: 1), restoring: state), host: "h", authorization: nil)
+                engine: try ExpenseEngine(AppConfiguration(seed: 1), restoring: state), host: "h", authorization: nil)
         }
         configuration.interface = AppInterface(isUp: false)
         return try await AppClient.start(configuration) { log.add($0) }

@@ -5,13 +5,13 @@ import TestSupport
 import Testing
 import Wire
 
-@Suite struct PatternEngineTests {
-    private static let key = PatternClient.key
+@Suite struct ExpenseEngineTests {
+    private static let key = ExpenseClient.key
 
     // MARK: Optimistic
 
     @Test func aPinLooksFinishedOfflineAndIsSentOnceAfterARestart() throws {
-        var client = try PatternClient(isOnline: false)
+        var client = try ExpenseClient(isOnline: false)
         let count = client.sent.count
         try client.act(.update(Self.key("c1"), ["pinned": "true"]))
         #expect(client.row("c1")?.fields["pinned"] == "true")
@@ -24,7 +24,7 @@ import Wire
     }
 
     @Test func aPinThatTheServerRejectsShowsNoErrorAndTheServersValue() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.update(Self.key("c1"), ["pinned": "maybe"]))
         client.answer()
         #expect(client.row("c1")?.fields["pinned"] == nil)
@@ -34,7 +34,7 @@ import Wire
     // MARK: Optimistic with pending UI
 
     @Test func anAddedExpenseIsGreyOfflineOnly() throws {
-        var client = try PatternClient(isOnline: false)
+        var client = try ExpenseClient(isOnline: false)
         try client.act(.open(.record(Self.key("r1"))))
         try client.act(.add(Self.key("e2"), ["title": "Hotel", "amount": "80"]))
         #expect(client.row("e2")?.isGrey == true)
@@ -45,7 +45,7 @@ import Wire
     }
 
     @Test func anAdditionThatIsRejectedStaysGreyWithAnErrorAndARedPathUntilItIsDismissed() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.open(.record(Self.key("r1"))))
         try client.act(.add(Self.key("e2"), ["title": "Hotel", "amount": "800"]))
         #expect(client.row("e2")?.isGrey == false)
@@ -61,7 +61,7 @@ import Wire
     }
 
     @Test func aRejectedUpdateShowsTheConfirmedValueAlsoIfUpdatesAreStacked() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.update(Self.key("e1"), ["amount": "700"]))
         try client.act(.update(Self.key("e1"), ["amount": "800"]))
         #expect(client.row("e1")?.fields["amount"] == "800" && client.engine.outbox == 2)
@@ -75,7 +75,7 @@ import Wire
     }
 
     @Test func aDeletionHidesTheExpenseOnlineAndStrikesItThroughOffline() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.delete(Self.key("e1")))
         #expect(client.row("e1") == nil)
         client.setInterface(false)
@@ -85,7 +85,7 @@ import Wire
     }
 
     @Test func anEditOfAnExpenseThatCouldNotBeAddedAddsIt() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.open(.record(Self.key("r1"))))
         try client.act(.add(Self.key("e2"), ["title": "Hotel", "amount": "800"]))
         client.settle()
@@ -97,12 +97,12 @@ import Wire
     // MARK: The queue
 
     @Test func writesAreSentOneAfterTheOtherAndReadsAfterThem() throws {
-        var client = try PatternClient(isOnline: false)
+        var client = try ExpenseClient(isOnline: false)
         try client.act(.update(Self.key("e1"), ["amount": "1"]))
         try client.act(.update(Self.key("c1"), ["pinned": "true"]))
         let count = client.sent.count
         client.setInterface(true)
-        client.advance(by: PatternEngine.recoverySpread)
+        client.advance(by: ExpenseEngine.recoverySpread)
         #expect(client.inFlight.count == 1)
         client.settle()
         #expect(
@@ -112,13 +112,13 @@ import Wire
     }
 
     @Test func aWriteIsMarkedAsTriedInTheStoreBeforeItIsSent() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.update(Self.key("e1"), ["amount": "1"]))
         #expect(try client.inFlight.count == 1 && client.stored.writes.map(\.wasTried) == [true])
     }
 
     @Test func aWriteWhoseResponseIsLostIsRepeatedWithTheSameOperation() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.update(Self.key("e1"), ["amount": "1"]))
         let operation = client.operation
         client.answer(.lostResponse)
@@ -130,19 +130,19 @@ import Wire
     }
 
     @Test func serverErrorsParkAWriteAfterFiveAttemptsWithAnError() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.update(Self.key("e1"), ["amount": "1"]))
         for _ in 0..<5 {
             client.answer(.status(500))
             client.advance(by: .seconds(60))
         }
         client.answerAll()
-        #expect(client.engine.outbox == 0 && client.row("e1")?.error == PatternText.generic)
+        #expect(client.engine.outbox == 0 && client.row("e1")?.error == ExpenseText.generic)
         #expect(client.row("e1")?.fields["amount"] == "12.00")
     }
 
     @Test func overloadIsNeverTheEndOfAWrite() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.update(Self.key("e1"), ["amount": "1"]))
         for _ in 0..<50 {
             client.answer(.status(503))
@@ -154,7 +154,7 @@ import Wire
     }
 
     @Test func updatesOfOthersBetweenAreRead() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         client.service.seed(
             ExpenseRecord(key: "e9", kind: .expense, parent: "r1", fields: [("title", "Bus"), ("amount", "2")]),
             owner: "ada")
@@ -164,13 +164,14 @@ import Wire
     }
 
     @Test func aServerThatRepeatsItselfIsNotAskedAgainAtOnce() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.sync)
         for _ in 0..<3 {
             let number = try #require(client.inFlight.first?.number)
             client.inFlight = []
             client.engine.responseReceived(
-                PatternResponse(status: 200, body: ["last": 3, "more": true, "updates": []]), to: number, at: client.now
+                ExpenseEngineResponse(status: 200, body: ["last": 3, "more": true, "updates": []]), to: number,
+                at: client.now
             )
             client.take()
             #expect(client.inFlight.isEmpty)
@@ -181,7 +182,7 @@ import Wire
     // MARK: Blocking form
 
     @Test func aFormIsInertOfflineAndKeepsItsInputs() throws {
-        var client = try PatternClient(isOnline: false)
+        var client = try ExpenseClient(isOnline: false)
         let count = client.sent.count
         try client.act(.open(.form("transfer")))
         try client.act(.fill(["to": "Bo", "amount": "20"]))
@@ -200,12 +201,12 @@ import Wire
     }
 
     @Test func aFormWhoseResponseIsLostAsksForTheResultAndIsNotSentAgain() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.open(.form("transfer")))
         try client.act(.fill(["to": "Bo", "amount": "20"]))
         try client.act(.submit)
         client.answer(.lostResponse)
-        #expect(client.engine.view.screen.dialog == PatternText.unknownResult)
+        #expect(client.engine.view.screen.dialog == ExpenseText.unknownResult)
         // The question for the result is repeated with growing delays.
         while let request = client.inFlight.first, request.target.hasPrefix("/expense/operations/"),
             client.sent.count < 20
@@ -223,20 +224,20 @@ import Wire
     }
 
     @Test func aFormOfWhichNothingArrivedCanBeSubmittedAgainUnderTheSameOperation() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.open(.form("transfer")))
         try client.act(.fill(["to": "Bo", "amount": "20"]))
         try client.act(.submit)
         let operation = client.operation
         client.answer(.lostRequest)
-        #expect(client.engine.view.screen.error == PatternText.notSent)
+        #expect(client.engine.view.screen.error == ExpenseText.notSent)
         client.settle()
         try client.act(.submit)
         #expect(client.operation == operation)
     }
 
     @Test func theResultOfASecondSubmissionIsAskedForAgain() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.open(.form("transfer")))
         try client.act(.fill(["to": "Bo", "amount": "20"]))
         for _ in 0..<2 {
@@ -246,11 +247,11 @@ import Wire
             client.inFlight = []
             client.engine.requestFailed(request.number, wasSent: true, at: client.now)
             client.take()
-            #expect(client.engine.view.screen.dialog == PatternText.unknownResult)
+            #expect(client.engine.view.screen.dialog == ExpenseText.unknownResult)
             // The first question for the result fails, the second one says that nothing has arrived.
             client.answer(.status(503))
             client.settle()
-            #expect(client.engine.view.screen.error == PatternText.notSent)
+            #expect(client.engine.view.screen.error == ExpenseText.notSent)
         }
         try client.act(.submit)
         client.settle()
@@ -260,7 +261,7 @@ import Wire
     /// A submission waits for at most a second after an interface has come up. If the interface goes down meanwhile, nothing
     /// was sent, and nothing is sent later by itself.
     @Test(arguments: [1, 2, 3] as [UInt64]) func aFormThatWasNotSentIsNotSentAfterTheOutage(_ seed: UInt64) throws {
-        var client = try PatternClient(seed: seed, isOnline: false)
+        var client = try ExpenseClient(seed: seed, isOnline: false)
         try client.act(.open(.form("transfer")))
         try client.act(.fill(["to": "Bo", "amount": "20"]))
         client.setInterface(true)
@@ -276,7 +277,7 @@ import Wire
     }
 
     @Test func aFormShowsTheServersMessagesByField() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.open(.form("transfer")))
         try client.act(.fill(["amount": "900"]))
         try client.act(.submit)
@@ -286,17 +287,33 @@ import Wire
         #expect(client.engine.view.screen.fields["amount"] == "900")
     }
 
+    /// Members that look like messages by field do not make it one.
+    @Test func anOperationIDOfAnotherFormIsNoMessageByField() throws {
+        var client = ExpenseClient()
+        try client.perform(.open(.form("transfer")))
+        try client.perform(.fill(["to": "Bo", "amount": "20"]))
+        try client.perform(.submit)
+        let request = try #require(client.inFlight.first)
+        client.inFlight = []
+        let body: JSONValue = ["type": "urn:slowlane:idempotency-key-reused", "errors": ["to": "is missing"]]
+        client.engine.responseReceived(
+            ExpenseEngineResponse(status: 422, body: body), to: request.number, at: client.now)
+        client.take()
+        #expect(client.engine.view.screen.dialog == ExpenseText.unknownResult)
+        #expect(client.engine.view.screen.error?.contains("is missing") != true)
+    }
+
     // MARK: Blocking page
 
     @Test func aPageHasNoStaleContentOfflineAndLoadsByItselfAfterwards() throws {
-        var client = try PatternClient()
+        var client = try ExpenseClient()
         try client.act(.open(.page("balance")))
         client.settle()
         #expect(client.engine.view.screen.fields["balance"] == "100.00")
         client.setInterface(false)
-        #expect(client.engine.view.screen.fields.isEmpty && client.engine.view.screen.error == PatternText.offline)
+        #expect(client.engine.view.screen.fields.isEmpty && client.engine.view.screen.error == ExpenseText.offline)
         client.setInterface(true)
-        client.advance(by: PatternEngine.recoverySpread)
+        client.advance(by: ExpenseEngine.recoverySpread)
         while let request = client.inFlight.first {
             client.answer(request.target == "/expense/pages/balance" ? .status(500) : .answered)
         }
@@ -311,7 +328,7 @@ import Wire
 
     @Test(arguments: randomSeeds(60)) func everyWriteTakesEffectOnceInEveryHistory(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        var client = try PatternClient(seed: seed)
+        var client = try ExpenseClient(seed: seed)
         try client.act(.open(.record(Self.key("r1"))))
         var isUp = true
         var expected: [String: String] = ["e1": "12.00"]

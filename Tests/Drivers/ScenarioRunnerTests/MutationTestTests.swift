@@ -9,8 +9,8 @@ import Worlds
 
 @testable import ScenarioRunner
 
-/// The gallery of mutants, and the proof that scenarios detect them. `slowlane selftest` runs all scenarios.
-@Suite struct SelfTestTests {
+/// The gallery of mutants, and the proof that scenarios detect them. `slowlane mutation-test` runs all scenarios.
+@Suite struct MutationTestTests {
     private static let catalogue: [Scenario] =
         (try? ScenarioCatalogue.names.flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }) ?? []
 
@@ -72,7 +72,7 @@ import Worlds
             PlannedRun(index: $0.offset, source: $0.element.name, scenario: $0.element, world: .simulated)
         }
         let entry = MutantGallery.entry(of: .client(.sendsDuringConflict))
-        let ordered = SelfTest.ordered(plan, for: entry)
+        let ordered = MutationTest.ordered(plan, for: entry)
         #expect(ordered.prefix(entry.runs.count).map(\.scenario.fullName) == entry.runs)
         #expect(ordered.map(\.index).sorted() == plan.map(\.index))
     }
@@ -145,11 +145,11 @@ import Worlds
         var proof = MutantProof(Self.entry, needsDetector: true)
         proof.add(scenario, Self.verdict(scenario, diverges: true))
         let planned = PlannedRun(index: 0, source: "first", scenario: scenario, world: .simulated)
-        var report = SelfTestReport(runs: [planned], mutants: [Self.entry])
+        var report = MutationTestReport(runs: [planned], mutants: [Self.entry])
         report.add(proof)
         let lines = [
-            report.start(program: "1.0"), report.unmutatedJSON, SelfTestReport.json(Self.entry),
-            SelfTestReport.json(proof), report.end,
+            report.start(program: "1.0"), report.unmutatedJSON, MutationTestReport.json(Self.entry),
+            MutationTestReport.json(proof), report.end,
         ]
         for line in lines {
             let line = try object(line)
@@ -160,7 +160,7 @@ import Worlds
             #expect(required.isSubset(of: line.keys), "\(line)")
             #expect(Set(line.keys).isSubset(of: properties.keys), "\(line)")
         }
-        let result = try object(SelfTestReport.json(proof))
+        let result = try object(MutationTestReport.json(proof))
         #expect(result["detections"] is [[String: Any]])
         #expect(report.exitStatus == 1)
     }
@@ -170,13 +170,13 @@ import Worlds
     private static func status(_ simulated: @escaping RunWorlds.Simulated) async throws -> Int32 {
         let folder = try TemporaryFolder()
         try Data(Fixture.passing.utf8).write(to: URL(filePath: folder.path("short.yaml")))
-        var options = SelfTest.Options()
+        var options = MutationTest.Options()
         options.scenarios = [folder.path("short.yaml")]
         options.mutants = [.client(.noBackoff), try #require(RunMutant(named: "no-tombstone"))]
         options.isQuiet = true
         options.isJSON = true
         let live: RunWorlds.Live = { run, _ in try simulated(run, nil) }
-        return try await SelfTest(
+        return try await MutationTest(
             options, console: Console(), worlds: RunWorlds(simulated: simulated, live: live)
         ).run()
     }
@@ -205,13 +205,13 @@ import Worlds
     @Test func filesAndNamesAreChecked() async throws {
         let folder = try TemporaryFolder()
         try Data("scenario: 1\n".utf8).write(to: URL(filePath: folder.path("bad.yaml")))
-        var options = SelfTest.Options()
+        var options = MutationTest.Options()
         options.isQuiet = true
         options.scenarios = [folder.path("bad.yaml")]
-        #expect(try await SelfTest(options, console: Console()).run() == 65)
+        #expect(try await MutationTest(options, console: Console()).run() == 65)
         options.scenarios = ["no-such-scenario"]
-        #expect(try await SelfTest(options, console: Console()).run() == 64)
+        #expect(try await MutationTest(options, console: Console()).run() == 64)
         options.scenarios = [folder.path("*.yml")]
-        #expect(try await SelfTest(options, console: Console()).run() == 4)
+        #expect(try await MutationTest(options, console: Console()).run() == 4)
     }
 }

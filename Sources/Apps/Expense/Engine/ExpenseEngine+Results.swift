@@ -3,9 +3,9 @@ public import Determinism
 internal import Wire
 
 /// Results of requests.
-extension PatternEngine {
+extension ExpenseEngine {
     /// A response of the service to the request with this number.
-    public mutating func responseReceived(_ response: PatternResponse, to number: Int, at now: Instant) {
+    public mutating func responseReceived(_ response: ExpenseEngineResponse, to number: Int, at now: Instant) {
         guard let activity = exchanges.removeValue(forKey: number) else { return }
         let wasOffline = isOffline
         reachability.responseReceived()
@@ -45,7 +45,7 @@ extension PatternEngine {
             where draft.submission == .sending && !hasFormExchange(form) {
                 var draft = draft
                 draft.submission = .editing
-                formErrors[form] = PatternText.notSent
+                formErrors[form] = ExpenseText.notSent
                 store(draft)
             }
             if case .page = screen {
@@ -62,7 +62,7 @@ extension PatternEngine {
     }
 
     /// Schedules what failed without a result once more.
-    mutating func lost(_ activity: PatternRequest.Activity, wasSent: Bool, at now: Instant) {
+    mutating func lost(_ activity: ExpenseEngineRequest.Activity, wasSent: Bool, at now: Instant) {
         switch activity {
         case .write: delay(at: now)
         case .updates:
@@ -73,7 +73,7 @@ extension PatternEngine {
             guard var draft = drafts[form], draft.operation == operation else { return }
             if !wasSent {
                 draft.submission = .editing
-                formErrors[form] = PatternText.notSent
+                formErrors[form] = ExpenseText.notSent
             } else if mutants.contains(.formSentAgain) {
                 draft.operation = makeOperation()
                 draft.submission = .sending
@@ -106,7 +106,7 @@ extension PatternEngine {
 
     // MARK: Writes
 
-    private mutating func written(_ sequence: Int, _ response: PatternResponse, at now: Instant) {
+    private mutating func written(_ sequence: Int, _ response: ExpenseEngineResponse, at now: Instant) {
         guard let index = writes.firstIndex(where: { $0.sequence == sequence }) else { return }
         let write = writes[index]
         if Self.isTransient(response.status) { return delay(at: now) }
@@ -115,15 +115,19 @@ extension PatternEngine {
             writes[index].serverErrors += 1
             commits.next.writes[sequence] = writes[index]
             guard writes[index].serverErrors >= Self.serverErrorsMax else { return delay(at: now) }
-            reject(write, ["": PatternText.generic])
+            reject(write, ["": ExpenseText.generic])
         } else if (200...299).contains(response.status) {
             accept(write, response.body)
         } else if write.action == .delete, [404, 410].contains(response.status) {
             removeWrite(sequence)
             remove(write.record)
+        } else if response.isKeyReused {
+            // The operation has been executed with other content, which the server sends with its updates.
+            reject(write, ["": ExpenseText.generic])
+            wantsUpdates = true
         } else {
             let errors = RecordFields(response.body["errors"]) ?? [:]
-            reject(write, errors.isEmpty ? ["": PatternText.generic] : errors)
+            reject(write, errors.isEmpty ? ["": ExpenseText.generic] : errors)
         }
         failures = 0
         retryAt = nil
@@ -188,7 +192,7 @@ extension PatternEngine {
 
     // MARK: Reads
 
-    private mutating func updated(_ response: PatternResponse, at now: Instant) {
+    private mutating func updated(_ response: ExpenseEngineResponse, at now: Instant) {
         guard response.status == 200, case .integer(let last) = response.body["last"] else {
             wantsUpdates = true
             return delay(at: now)
@@ -214,7 +218,7 @@ extension PatternEngine {
         retryAt = nil
     }
 
-    private mutating func pageReceived(_ name: String, _ response: PatternResponse) {
+    private mutating func pageReceived(_ name: String, _ response: ExpenseEngineResponse) {
         // The user has left the page.
         guard screen == .page(name) else { return }
         guard response.status == 200, let fields = RecordFields(response.body["content"]) else {
@@ -227,28 +231,28 @@ extension PatternEngine {
     // MARK: Forms
 
     private mutating func submitted(
-        _ form: String, _ operation: String, _ response: PatternResponse, at now: Instant
+        _ form: String, _ operation: String, _ response: ExpenseEngineResponse, at now: Instant
     ) {
         guard var draft = drafts[form], draft.operation == operation else { return }
         switch response.status {
         case 200...299: return finish(form, at: now)
-        case 409:
+        case _ where response.isKeyReused:
             // An earlier submission with other inputs was executed.
             draft.submission = .unknown
         case 500...599, 408, 425, 429:
             draft.submission = .editing
-            formErrors[form] = PatternText.failed
+            formErrors[form] = ExpenseText.failed
         default:
             draft.submission = .editing
             draft.operation = nil
             draft.errors = RecordFields(response.body["errors"]) ?? [:]
-            if draft.errors.isEmpty { formErrors[form] = PatternText.failed }
+            if draft.errors.isEmpty { formErrors[form] = ExpenseText.failed }
         }
         store(draft)
     }
 
     private mutating func statusReceived(
-        _ form: String, _ operation: String, _ response: PatternResponse, at now: Instant
+        _ form: String, _ operation: String, _ response: ExpenseEngineResponse, at now: Instant
     ) {
         guard var draft = drafts[form], draft.operation == operation else { return }
         if response.status == 200 {
@@ -257,7 +261,7 @@ extension PatternEngine {
             // The request may still arrive, so that its operation id is kept.
             statusRetries[form] = nil
             draft.submission = .editing
-            formErrors[form] = PatternText.notSent
+            formErrors[form] = ExpenseText.notSent
             store(draft)
         } else {
             delayStatus(of: form, at: now)
@@ -269,7 +273,7 @@ extension PatternEngine {
         commits.next.drafts[form] = .some(nil)
         statusRetries[form] = nil
         if screen == .form(form) { screen = .list }
-        toast = (PatternText.sent, now + Self.toastTime)
+        toast = (ExpenseText.sent, now + Self.toastTime)
         wantsUpdates = true
     }
 }

@@ -1,7 +1,7 @@
 public import Client
 
 /// What is shown.
-extension PatternEngine {
+extension ExpenseEngine {
     /// The view: confirmed records with the optimistic data of the queue, and the visible screen.
     public var view: AppView {
         let items = items
@@ -94,22 +94,22 @@ extension PatternEngine {
             let draft = drafts[name] ?? FormDraft(form: name)
             switch draft.submission {
             case .sending where !isOffline:
-                return screen(name, [], dialog: PatternText.sending, fields: draft.fields)
+                return screen(name, [], dialog: ExpenseText.sending, fields: draft.fields)
             case .unknown:
-                return screen(name, ["back"], dialog: PatternText.unknownResult, fields: draft.fields)
+                return screen(name, ["back"], dialog: ExpenseText.unknownResult, fields: draft.fields)
             case .editing, .sending:
                 let messages = draft.errors.isEmpty ? formErrors[name] : Self.text(of: draft.errors)
                 return screen(
                     name, ["back", "fill"] + (isOffline ? [] : ["submit"]),
-                    error: isOffline ? PatternText.offline : messages, fields: draft.fields)
+                    error: isOffline ? ExpenseText.offline : messages, fields: draft.fields)
             }
         case .page(let name):
             var content: RecordFields = [:]
             if case .shown(let fields) = page { content = fields }
-            if isOffline { return screen(name, ["back"], error: PatternText.offline, fields: content) }
+            if isOffline { return screen(name, ["back"], error: ExpenseText.offline, fields: content) }
             let isFailed = page == .failed
             return screen(
-                name, ["back"] + (isFailed ? ["retry"] : []), error: isFailed ? PatternText.failed : nil,
+                name, ["back"] + (isFailed ? ["retry"] : []), error: isFailed ? ExpenseText.failed : nil,
                 fields: content)
         }
     }

@@ -13,12 +13,12 @@ internal import Worlds
 #endif
 
 /// The process and the protocol of a program that is a device's client. It belongs to one thread.
-struct ForeignSession: ~Copyable {
+struct ProgramSession: ~Copyable {
     private let name: String
     private let program: Scenario.Program
     private let variables: [(name: String, value: String)]
     private let errors: OutputTailBox
-    private let client: ForeignClient
+    private let client: ProgramClient
     private var machine: AdapterMachine
     private var process: ChildProgram?
     private let origin = ContinuousClock.now
@@ -42,7 +42,7 @@ struct ForeignSession: ~Copyable {
 
     init(
         _ name: String, _ program: Scenario.Program, _ adapter: Scenario.Device.Adapter,
-        _ variables: [(name: String, value: String)], seed: UInt64, errors: OutputTailBox, _ client: ForeignClient
+        _ variables: [(name: String, value: String)], seed: UInt64, errors: OutputTailBox, _ client: ProgramClient
     ) {
         self.name = name
         self.program = program
@@ -59,7 +59,7 @@ struct ForeignSession: ~Copyable {
 
     // MARK: Orders
 
-    mutating func execute(_ order: ForeignClientLoop.Order) {
+    mutating func execute(_ order: ProgramClientLoop.Order) {
         switch order {
         case .prepare(let continuation):
             preparing = (now + Self.prepareMax, continuation)

@@ -1,5 +1,5 @@
-/// The texts that client X shows.
-public enum PatternText {
+/// The texts that the expense app shows.
+public enum ExpenseText {
     /// The notice of a form or page while the device is offline.
     public static let offline = "offline"
     /// The error of a page that cannot be read.

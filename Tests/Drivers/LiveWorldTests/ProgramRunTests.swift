@@ -10,7 +10,7 @@ import Worlds
 @testable import LiveWorld
 
 /// Runs with programs as clients and servers.
-@Suite(.tags(.runs), .serialized, .timeLimit(.minutes(1))) struct ForeignRunTests {
+@Suite(.tags(.runs), .serialized, .timeLimit(.minutes(1))) struct ProgramRunTests {
     /// Returns a scenario whose device A is a shell script.
     private static func scenario(
         _ script: String, adapter: String = "lines", starts: String = "empty", server: String = "",
@@ -311,7 +311,7 @@ import Worlds
             "curl -s --noproxy '*' \"$SLOWLANE_URL/things\" >/dev/null", adapter: "none",
             """
             expect:
-              traffic: [{ request: GET any, from: A, answers: [200] }]
+              traffic: [{ request: GET any, from: A, responses: [200] }]
               finally: { server: { count: 3 } }
             """)
         scenario.server = .run(Scenario.Program(["python3", "-c", Self.python]), ready: "/health")

@@ -9,12 +9,12 @@ internal import Worlds
 /// A device in real time whose client is a program: the proxy that is its link, and the program while it runs.
 ///
 /// A thread owns the process and the protocol; orders reach the thread through a queue.
-final class ForeignClient: LiveDevice {
+final class ProgramClient: LiveDevice {
     let name: String
     private let world: World
     private let link: DeviceLink
-    private let ledger: Mutex<ForeignLedger>
-    private let loop: ForeignClientLoop
+    private let ledger: Mutex<ProgramLedger>
+    private let loop: ProgramClientLoop
 
     init(_ device: Scenario.Device, in world: World, _ folder: RunFolder, server: LiveServer.Address) async throws {
         guard case .run(let program, let adapter) = device.client else {
@@ -23,7 +23,7 @@ final class ForeignClient: LiveDevice {
         let name = device.name
         self.name = name
         self.world = world
-        ledger = Mutex(ForeignLedger(name))
+        ledger = Mutex(ProgramLedger(name))
         let data = folder.url.appendingPathComponent(name, isDirectory: true)
         try FileManager.default.createDirectory(at: data, withIntermediateDirectories: false)
         // The loop and the proxy refer to each other.
@@ -34,7 +34,7 @@ final class ForeignClient: LiveDevice {
             ("SLOWLANE_PASSWORD", RunServer.password), ("SLOWLANE_SEED", "\(world.seed)"),
             ("SLOWLANE_DEVICE", name), ("SLOWLANE_DATA", data.path),
         ]
-        loop = try ForeignClientLoop(
+        loop = try ProgramClientLoop(
             name, program, adapter, variables: variables.map { (name: $0.0, value: $0.1) }, seed: world.seed)
         relay.target = self
         loop.start(for: self)
@@ -45,10 +45,10 @@ final class ForeignClient: LiveDevice {
         private let client = Mutex<Weak?>(nil)
 
         private struct Weak {
-            weak var value: ForeignClient?
+            weak var value: ProgramClient?
         }
 
-        var target: ForeignClient? {
+        var target: ProgramClient? {
             get { client.withLock { $0?.value } }
             set { client.withLock { $0 = Weak(value: newValue) } }
         }

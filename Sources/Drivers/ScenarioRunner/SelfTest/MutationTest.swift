@@ -4,9 +4,9 @@ internal import Foundation
 internal import Scenario
 public import Worlds
 
-/// The proof that scenarios detect defects: every scenario passes, and fails with mutants. `slowlane selftest` without
+/// The proof that scenarios detect defects: every scenario passes, and fails with mutants. `slowlane mutation-test` without
 /// arguments and signals.
-public struct SelfTest: Sendable {
+public struct MutationTest: Sendable {
     /// What to prove, and how to print it.
     public struct Options: Sendable {
         /// Files and folders with scenarios; the built-in ones if empty. Those of a user prove a mutant if one of them
@@ -50,9 +50,9 @@ public struct SelfTest: Sendable {
     public func list() {
         for entry in entries {
             if options.isJSON {
-                console.print(SelfTestReport.json(entry))
+                console.print(MutationTestReport.json(entry))
             } else {
-                for line in SelfTestReport.lines(entry) { console.print(line) }
+                for line in MutationTestReport.lines(entry) { console.print(line) }
             }
         }
     }
@@ -71,11 +71,11 @@ public struct SelfTest: Sendable {
         for rejection in selection.rejections { console.errors(rejection.description) }
         if !selection.rejections.isEmpty { return RunStatus.invalidFile }
         for run in plan where run.world == .live && !options.isQuiet {
-            console.print("\(run.scenario.fullName): not run, because it needs real time", to: .progress)
+            console.print("\(run.scenario.fullName): not run, because it must run live", to: .progress)
         }
         plan = plan.filter { $0.world == .simulated }
         guard !plan.isEmpty else {
-            console.error("the arguments select no scenario that runs in virtual time")
+            console.error("the arguments select no scenario that runs in simulation")
             return RunStatus.nothingSelected
         }
         return try await options.shrinks ? shrink(plan) : run(plan)
@@ -84,7 +84,7 @@ public struct SelfTest: Sendable {
     private func run(_ plan: [PlannedRun]) async throws -> Int32 {
         let clock = ContinuousClock()
         let start = clock.now
-        var report = SelfTestReport(runs: plan, mutants: entries)
+        var report = MutationTestReport(runs: plan, mutants: entries)
         if options.isJSON { console.print(report.start(program: SlowlaneVersion.current)) }
         let failures = try await unmutated(plan)
         report.unmutated = (failures.map(\.summary), clock.now - start)
@@ -97,7 +97,7 @@ public struct SelfTest: Sendable {
         try await mutated(plan.filter { !failed.contains($0.index) }) { proof in
             report.add(proof)
             if options.isJSON {
-                console.print(SelfTestReport.json(proof))
+                console.print(MutationTestReport.json(proof))
             } else {
                 for line in report.lines(proof) { console.print(line) }
             }

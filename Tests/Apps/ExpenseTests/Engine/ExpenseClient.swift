@@ -7,9 +7,9 @@ import Wire
 @testable import Expense
 
 /// A client X.
-typealias PatternClient = FakeClient<PatternEngine, ExpenseService>
+typealias ExpenseClient = FakeClient<ExpenseEngine, ExpenseService>
 
-extension FakeClient where Engine == PatternEngine, Service == ExpenseService {
+extension FakeClient where Engine == ExpenseEngine, Service == ExpenseService {
     init(seed: UInt64 = 1, isOnline: Bool = true, mutants: Set<PatternMutant> = []) throws {
         let service = ExpenseService()
         service.seed(ExpenseRecord(key: "r1", kind: .report, fields: [("title", "Trip")]), owner: "ada")
@@ -19,7 +19,7 @@ extension FakeClient where Engine == PatternEngine, Service == ExpenseService {
         service.seed(ExpenseRecord(key: "c1", kind: .chat, fields: [("title", "Bo")]), owner: "ada")
         try self.init(
             AppConfiguration(seed: seed), AppInterface(isUp: true), service: service,
-            makeEngine: { try PatternEngine($0, restoring: $1, mutants: mutants) },
+            makeEngine: { try ExpenseEngine($0, restoring: $1, mutants: mutants) },
             execute: { service, http, body, _ in
                 let response = service.respond(to: http, user: "ada", body: body)
                 return (response.head, Array(response.body.utf8))
@@ -28,7 +28,7 @@ extension FakeClient where Engine == PatternEngine, Service == ExpenseService {
         if !isOnline { setInterface(false) }
     }
 
-    mutating func act(_ act: PatternEngine.Act) throws {
+    mutating func act(_ act: ExpenseEngine.Act) throws {
         try engine.perform(act, at: now)
         take()
     }

@@ -4,23 +4,23 @@ internal import ConfigFiles
 internal import ScenarioRunner
 internal import Worlds
 
-/// `slowlane selftest`.
-struct SelfTestCommand: AsyncParsableCommand {
+/// `slowlane mutation-test`.
+struct MutationTestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "selftest",
+        commandName: "mutation-test",
         abstract: "Prove that the scenarios detect deliberate defects of clients and servers.",
         discussion: """
             Examples:
-              slowlane selftest
-              slowlane selftest --list
-              slowlane selftest --mutant no-backoff --mutant no-jitter --all
-              slowlane selftest --json > selftest.jsonl
-              slowlane selftest --shrink
-              slowlane selftest scenarios/mine.yaml
+              slowlane mutation-test
+              slowlane mutation-test --list
+              slowlane mutation-test --mutant no-backoff --mutant no-jitter --all
+              slowlane mutation-test --json > mutation-test.jsonl
+              slowlane mutation-test --shrink
+              slowlane mutation-test scenarios/mine.yaml
 
             A mutant is a client (the sync client, or the expense, reader or field app) or a server with one deliberate \
             defect. Every built-in scenario must \
-            pass without mutants, in virtual time and with all API contracts. Each mutant must be detected by the \
+            pass without mutants, in simulation and with all API contracts. Each mutant must be detected by the \
             invariant or expectation that '--list' names, and by at least two scenarios. It runs in one scenario after \
             the other until that is proven; with --all, it runs in all of them.
 
@@ -71,7 +71,7 @@ struct SelfTestCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var options = SelfTest.Options()
+        var options = MutationTest.Options()
         options.scenarios = scenarios
         options.mutants = mutants.compactMap(RunMutant.init(named:))
         options.isExhaustive = isExhaustive
@@ -80,7 +80,7 @@ struct SelfTestCommand: AsyncParsableCommand {
         options.isJSON = json
         options.isQuiet = quiet
         let console = Console(wantsStatusLine: !quiet && !json, hasPrompt: false)
-        let test = SelfTest(options, console: console)
+        let test = MutationTest(options, console: console)
         if list { return test.list() }
         try await Interruption.run(console) { try await test.run() }
     }
@@ -94,7 +94,7 @@ enum MutantName {
             throw ValidationError(
                 "--mutant '\(name.prefix(40))' is not the name of a mutant"
                     + NearestName.hint(name, in: RunMutant.allCases.map(\.name))
-                    + " ('slowlane selftest --list' lists them)")
+                    + " ('slowlane mutation-test --list' lists them)")
         }
     }
 }

@@ -4,7 +4,7 @@ internal import Wire
 internal import Worlds
 
 /// The output of a self-test as text and as JSON lines.
-struct SelfTestReport {
+struct MutationTestReport {
     private let runCount: Int
     private let scenarioCount: Int
     private let mutantCount: Int
@@ -97,7 +97,7 @@ struct SelfTestReport {
 
     func start(program: String) -> String {
         JSONText.object([
-            ("type", JSONText.string("selftest")), ("version", "\(JSONLinesReport.version)"),
+            ("type", JSONText.string("mutation_test")), ("version", "\(JSONLinesReport.version)"),
             ("slowlane", JSONText.string(program)), ("scenarios", "\(scenarioCount)"), ("runs", "\(runCount)"),
             ("mutants", "\(mutantCount)"),
         ])
@@ -147,7 +147,7 @@ struct SelfTestReport {
 
     var end: String {
         JSONText.object([
-            ("type", JSONText.string("selftest_end")), ("proven", "\(proven)"), ("mutants", "\(mutantCount)"),
+            ("type", JSONText.string("mutation_test_end")), ("proven", "\(proven)"), ("mutants", "\(mutantCount)"),
             ("unmutated_failures", "\(unmutated.failures.count)"), ("runs", "\(runsWithMutants)"),
             ("wall_ms", Self.milliseconds(duration)), ("exit_status", "\(exitStatus)"),
         ])

@@ -4,7 +4,7 @@ internal import Wire
 internal import Worlds
 
 /// The mutants with the smallest scenarios that detect them.
-extension SelfTest {
+extension MutationTest {
     /// The greatest number of steps and of faults that a shrunk scenario may have.
     static let stepsMax = 10
     static let faultsMax = 2

@@ -3,7 +3,7 @@ import Testing
 
 /// The flow chart as a table: one line for each answer to the first four questions, one letter for each answer to the
 /// last two. `-` none, A optimistic, B optimistic with pending UI, C blocking form, D blocking page.
-@Suite struct PatternQuestionsTests {
+@Suite struct ExpenseQuestionsTests {
     /// The columns: server, access, stale data accepted, result anticipated; then form/must know: no/no, no/yes, yes/no,
     /// yes/yes.
     private static let table = """
@@ -29,12 +29,12 @@ import Testing
         "-": .none, "A": .optimistic, "B": .optimisticWithPendingUI, "C": .blockingForm, "D": .blockingPage,
     ]
 
-    private static let rows: [(questions: PatternQuestions, expected: OfflinePattern)] = table.split(separator: "\n")
+    private static let rows: [(questions: ExpenseQuestions, expected: OfflinePattern)] = table.split(separator: "\n")
         .flatMap { line in
             let words = line.split(separator: " ")
             return words[4].enumerated().map { index, letter in
                 (
-                    PatternQuestions(
+                    ExpenseQuestions(
                         interactsWithServer: words[0] == "yes", access: words[1] == "read" ? .read : .write,
                         acceptsStaleData: words[2] == "yes", anticipatesResult: words[3] == "yes", isForm: index >= 2,
                         mustKnowResult: index % 2 == 1), letters[letter]!

@@ -2,8 +2,8 @@ public import Client
 public import Determinism
 internal import Wire
 
-/// Client X as an app of a scenario.
-extension PatternEngine: AppEngine {
+/// The expense app as an app of a scenario.
+extension ExpenseEngine: AppEngine {
     public static let basePath = AppModel.expense.basePath
     public static let markerField = AppModel.expense.markerField
 
@@ -18,9 +18,9 @@ extension PatternEngine: AppEngine {
 
     /// Creates the engine of an app on what the app has stored.
     public init(
-        _ configuration: AppConfiguration, restoring state: AppState, mutants: Set<PatternMutant> = []
+        _ configuration: AppConfiguration, restoring state: AppState, mutants: Set<ExpenseMutant> = []
     ) throws(AppActError) {
-        self.init(.expense, restoring: try PatternState(state), seed: configuration.seed, mutants: mutants)
+        self.init(.expense, restoring: try ExpenseState(state), seed: configuration.seed, mutants: mutants)
     }
 
     public mutating func started(_ interface: AppInterface, at now: Instant) {
@@ -44,7 +44,7 @@ extension PatternEngine: AppEngine {
             return requestFailed(number, wasSent: true, at: now)
         }
         responseReceived(
-            PatternResponse(status: response.status, body: body, retryAfterSeconds: response.retryAfterSeconds),
+            ExpenseEngineResponse(status: response.status, body: body, retryAfterSeconds: response.retryAfterSeconds),
             to: number, at: now)
     }
 
@@ -62,9 +62,9 @@ extension PatternEngine: AppEngine {
     }
 }
 
-extension PatternEngine.Act {
-    /// Creates the act of client X: the text of an expense is its amount.
-    init(_ act: AppAct) throws(PatternEngine.ActError) {
+extension ExpenseEngine.Act {
+    /// Creates the act of the expense app: the text of an expense is its amount.
+    init(_ act: AppAct) throws(ExpenseEngine.ActError) {
         func fields(_ given: RecordFields) -> RecordFields {
             var fields = RecordFields()
             fields["title"] = given["title"]
@@ -86,12 +86,12 @@ extension PatternEngine.Act {
         case .call("retry", nil, _): self = .retry
         case .call("dismiss", let key?, _): self = .dismiss(key)
         case .call("unpin", let key?, _): self = .update(key, ["pinned": "false"])
-        case .call: throw PatternEngine.ActError(description: AppActError.unknown.description)
+        case .call: throw ExpenseEngine.ActError(description: AppActError.unknown.description)
         }
     }
 }
 
-extension PatternState {
+extension ExpenseState {
     /// Creates the state from what an app has stored.
     init(_ state: AppState) throws(AppActError) {
         func decoded<Value>(_ prefix: String, _ make: (JSONValue) -> Value?) throws(AppActError) -> [Value] {
@@ -117,7 +117,7 @@ extension PatternState {
 
 extension AppChange {
     /// Creates the change of what an app stores.
-    init(_ change: PatternChange) {
+    init(_ change: ExpenseChange) {
         self.init()
         for (key, record) in change.records { set("record/\(key)", json: record?.stored) }
         for (sequence, write) in change.writes { set("write/\(sequence)", json: write?.stored) }

@@ -1,12 +1,12 @@
 extension OutputSchema {
-    /// The definitions of what `slowlane selftest` prints.
+    /// The definitions of what `slowlane mutation-test` prints.
     static let selfTest = #"""
-            "selftest": {
-              "description": "'slowlane selftest --json': the first line",
+            "mutation_test": {
+              "description": "'slowlane mutation-test --json': the first line",
               "type": "object",
               "required": [ "type", "version", "slowlane", "scenarios", "runs", "mutants" ],
               "properties": {
-                "type": { "const": "selftest" },
+                "type": { "const": "mutation_test" },
                 "version": { "const": 1 },
                 "slowlane": { "type": "string" },
                 "scenarios": { "type": "integer", "minimum": 0 },
@@ -15,7 +15,7 @@ extension OutputSchema {
               }
             },
             "unmutated": {
-              "description": "'slowlane selftest --json': the runs without mutants",
+              "description": "'slowlane mutation-test --json': the runs without mutants",
               "type": "object",
               "required": [ "type", "runs", "failures", "wall_ms" ],
               "properties": {
@@ -29,7 +29,7 @@ extension OutputSchema {
               }
             },
             "mutant": {
-              "description": "'slowlane selftest --json': a mutant with its runs; with '--list' without",
+              "description": "'slowlane mutation-test --json': a mutant with its runs; with '--list' without",
               "type": "object",
               "required": [ "type", "version", "mutant", "side", "defect", "origin", "detector" ],
               "properties": {
@@ -74,8 +74,8 @@ extension OutputSchema {
                 "wall_ms": { "type": "integer", "minimum": 0 }
               }
             },
-            "selftest_end": {
-              "description": "'slowlane selftest --json': the last line",
+            "mutation_test_end": {
+              "description": "'slowlane mutation-test --json': the last line",
               "type": "object",
               "required": [
                 "type",
@@ -87,7 +87,7 @@ extension OutputSchema {
                 "exit_status"
               ],
               "properties": {
-                "type": { "const": "selftest_end" },
+                "type": { "const": "mutation_test_end" },
                 "proven": { "type": "integer", "minimum": 0 },
                 "mutants": { "type": "integer", "minimum": 0 },
                 "unmutated_failures": { "type": "integer", "minimum": 0 },

@@ -2,7 +2,7 @@ internal import Client
 public import Wire
 
 /// A request of the engine.
-public struct PatternRequest: Sendable {
+public struct ExpenseEngineRequest: Sendable {
     /// The purpose of a request.
     public enum Activity: Hashable, Sendable {
         /// The write with this sequence number.
@@ -48,13 +48,16 @@ public struct PatternRequest: Sendable {
 }
 
 /// A response of the service; anything else is a failure.
-public struct PatternResponse: Sendable {
+public struct ExpenseEngineResponse: Sendable {
     /// The status.
     public let status: Int
     /// The body; JSON `null` if it is empty.
     public let body: JSONValue
     /// The delay that the server asks for in whole seconds (RFC 9110, 10.2.3).
     public let retryAfterSeconds: Int?
+
+    /// Whether the server has executed another request with the operation id of this one (``Client/App/AppResponse/isKeyReused``).
+    var isKeyReused: Bool { status == 422 && body["type"].text == AppResponse.keyReusedType }
 
     /// Creates a response.
     public init(status: Int, body: JSONValue, retryAfterSeconds: Int? = nil) {

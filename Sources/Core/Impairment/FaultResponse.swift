@@ -2,7 +2,7 @@ internal import NIOCore
 internal import Wire
 
 /// A response that a fault sends to the client.
-public struct FaultReply: Hashable, Sendable {
+public struct FaultResponse: Hashable, Sendable {
     /// A header field.
     public struct Field: Hashable, Sendable {
         /// The name.
@@ -40,8 +40,8 @@ public struct FaultReply: Hashable, Sendable {
 
     /// The reason why the response cannot be sent; `nil` if it can.
     public var problem: String? {
-        guard (200...599).contains(status) else { return "the status of a reply must be 200 to 599" }
-        guard body.count <= Self.bodyBytesMax else { return "the body of a reply must have at most 1 MiB" }
+        guard (200...599).contains(status) else { return "the status of a response must be 200 to 599" }
+        guard body.count <= Self.bodyBytesMax else { return "the body of a response must have at most 1 MiB" }
         do throws(HTTPError) {
             _ = try head(for: nil)
             return nil

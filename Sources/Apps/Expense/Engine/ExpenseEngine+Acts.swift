@@ -2,7 +2,7 @@ public import Client
 public import Determinism
 
 /// Acts of the user.
-extension PatternEngine {
+extension ExpenseEngine {
     /// An act of the user.
     public enum Act: Hashable, Sendable {
         /// Adds a record to the open record.
@@ -187,7 +187,7 @@ extension PatternEngine {
     private mutating func submit(at now: Instant) throws(ActError) {
         guard case .form(let form) = screen else { throw ActError(description: "no form is open") }
         var draft = drafts[form] ?? FormDraft(form: form)
-        guard draft.submission == .editing, !isOffline || mutants.contains(.formSentAfterHeal) else { return }
+        guard draft.submission == .editing, !isOffline || mutants.contains(.formSentAfterOutage) else { return }
         // The operation id of a submission without a result is used again: the server executes it once.
         draft.operation = draft.operation ?? makeOperation()
         draft.submission = .sending

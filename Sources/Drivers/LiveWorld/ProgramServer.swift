@@ -16,7 +16,7 @@ internal import Worlds
 #endif
 
 /// A program that is the server of a run. A thread reads its output and notices its end.
-final class ForeignServer: Sendable {
+final class ProgramServer: Sendable {
     let address: LiveServer.Address
     private let errors = OutputTailBox()
     private let state = Mutex(State())
@@ -45,7 +45,7 @@ final class ForeignServer: Sendable {
     /// Starts the program on a free port (`PORT`), or the port of the URL `ready`, and waits until it is ready.
     static func start(
         _ program: Scenario.Program, ready: String?, _ world: World, _ folder: RunFolder
-    ) async throws -> ForeignServer {
+    ) async throws -> ProgramServer {
         let url = ready.flatMap { ServerURL($0) }
         var port = url?.port
         if port == nil { port = try await unusedPort() }
@@ -56,7 +56,7 @@ final class ForeignServer: Sendable {
             ("PORT", "\(endpoint.port)"), ("SLOWLANE_PORT", "\(endpoint.port)"), ("SLOWLANE_SEED", "\(world.seed)"),
             ("SLOWLANE_PASSWORD", RunServer.password), ("SLOWLANE_DATA", data.path),
         ]
-        let server = ForeignServer(LiveServer.Address(endpoint: endpoint), data: data.path)
+        let server = ProgramServer(LiveServer.Address(endpoint: endpoint), data: data.path)
         let process = SendableProcess(
             try ChildProgram(program, variables: variables.map { (name: $0.0, value: $0.1) }))
         Thread.detachNewThread { server.watch(process.value, world) }

@@ -13,7 +13,7 @@ internal import Worlds
 #endif
 
 /// The thread of a program that is a device's client: it owns the process and the protocol.
-final class ForeignClientLoop: Sendable {
+final class ProgramClientLoop: Sendable {
     /// What the thread is to do.
     enum Order: Sendable {
         case prepare(CheckedContinuation<Bool, Never>)
@@ -56,10 +56,10 @@ final class ForeignClientLoop: Sendable {
     var errorLines: [String] { errors.value.withLock(\.lines) }
 
     /// Starts the thread.
-    func start(for client: ForeignClient) {
+    func start(for client: ProgramClient) {
         Thread.detachNewThread { [self] in
             BlockedSignals.blockPipe()
-            var session = ForeignSession(name, program, adapter, variables, seed: seed, errors: errors, client)
+            var session = ProgramSession(name, program, adapter, variables, seed: seed, errors: errors, client)
             while true {
                 for order in takeOrders() {
                     if case .stop(let continuation) = order {

@@ -10,18 +10,18 @@ public import Client
 public import Determinism
 internal import Wire
 
-/// The decisions of client X. A value without a socket, clock or file: its inputs are events and the time, its outputs are
+/// The decisions of the expense app. A value without a socket, clock or file: its inputs are events and the time, its outputs are
 /// commits and requests.
 ///
 /// A change is committed before anything of it is sent or shown. The writes are sent one after the other in the order of
 /// the queue; reads wait until the queue is empty.
-public struct PatternEngine: Sendable {
+public struct ExpenseEngine: Sendable {
     /// An instruction for the driver.
     public enum Action: Sendable {
-        /// Commit the change to the store, and report it with ``PatternEngine/committed(at:)``.
-        case commit(PatternChange)
+        /// Commit the change to the store, and report it with ``ExpenseEngine/committed(at:)``.
+        case commit(ExpenseChange)
         /// Send the request.
-        case send(PatternRequest)
+        case send(ExpenseEngineRequest)
         /// Abort the request with this number; its result is not needed.
         case cancel(Int)
     }
@@ -62,7 +62,7 @@ public struct PatternEngine: Sendable {
     public static let writesMax = 10_000
 
     let app: AppModel
-    let mutants: Set<PatternMutant>
+    let mutants: Set<ExpenseMutant>
     var records: [RecordKey: StoredRecord]
     var writes: [QueuedWrite]
     var drafts: [String: FormDraft]
@@ -79,7 +79,7 @@ public struct PatternEngine: Sendable {
     var formErrors: [String: String] = [:]
     /// Whether the updates since the last one are to be read.
     var wantsUpdates = true
-    var exchanges: [Int: PatternRequest.Activity] = [:]
+    var exchanges: [Int: ExpenseEngineRequest.Activity] = [:]
     /// Failures in a row of the write queue and the reads.
     var failures = 0
     /// The time of the next attempt of the write queue and the reads.
@@ -91,7 +91,7 @@ public struct PatternEngine: Sendable {
     /// Records that a mutant shows as pending.
     var stuckPending: Set<RecordKey> = []
 
-    var commits = CommitSequence<PatternChange>()
+    var commits = CommitSequence<ExpenseChange>()
     private var actions: [Action] = []
     private var nextNumber = 0
     var random: RandomStream
@@ -101,8 +101,8 @@ public struct PatternEngine: Sendable {
     ///
     /// - Parameter seed: Determines the delays and the operation ids.
     public init(
-        _ app: AppModel = .expense, restoring state: PatternState = PatternState(), seed: UInt64,
-        mutants: Set<PatternMutant> = []
+        _ app: AppModel = .expense, restoring state: ExpenseState = ExpenseState(), seed: UInt64,
+        mutants: Set<ExpenseMutant> = []
     ) {
         self.app = app
         self.mutants = mutants
@@ -301,18 +301,18 @@ public struct PatternEngine: Sendable {
         commits.next.writes[write.sequence] = writes[index]
     }
 
-    private mutating func send(_ activity: PatternRequest.Activity) {
+    private mutating func send(_ activity: ExpenseEngineRequest.Activity) {
         guard let request = request(for: activity) else { return }
         exchanges[nextNumber] = activity
         nextNumber += 1
         actions.append(.send(request))
     }
 
-    private func request(for activity: PatternRequest.Activity) -> PatternRequest? {
+    private func request(for activity: ExpenseEngineRequest.Activity) -> ExpenseEngineRequest? {
         func make(_ method: String, _ path: String, operation: String? = nil, _ body: JSONValue? = nil)
-            -> PatternRequest
+            -> ExpenseEngineRequest
         {
-            PatternRequest(
+            ExpenseEngineRequest(
                 number: nextNumber, activity: activity, method: method, target: app.basePath + path,
                 operation: operation, body: body)
         }

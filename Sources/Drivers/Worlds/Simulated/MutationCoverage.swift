@@ -6,7 +6,7 @@ public import Scenario
 /// A scenario must not pass without one of its faults. An expectation is noticed if a mutant violates it, so that without it
 /// the mutant would be detected by fewer checks or not at all. A violation is a failure; a `sometimes`, which cannot fail, is
 /// violated if it is inconclusive.
-public struct Vacuity: Sendable {
+public struct MutationCoverage: Sendable {
     /// A part of a scenario's file. Runs of several variants share those that the variants do not replace.
     public struct Part: Hashable, Comparable, Sendable, CustomStringConvertible {
         /// The kind of a part.
@@ -110,7 +110,7 @@ public struct Vacuity: Sendable {
     }
 
     /// Adds the examination of another run.
-    public mutating func add(_ other: Vacuity) {
+    public mutating func add(_ other: MutationCoverage) {
         killers.formUnion(other.killers)
         findings.merge(other.findings) { left, right in
             var sum = left
@@ -133,7 +133,7 @@ public struct Vacuity: Sendable {
     }
 }
 
-extension Vacuity.Part {
+extension MutationCoverage.Part {
     fileprivate init(_ expectation: Expectation, _ scenario: String) {
         let kind: Kind
         switch expectation.kind {

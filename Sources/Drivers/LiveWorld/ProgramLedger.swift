@@ -9,7 +9,7 @@ internal import Worlds
 /// its adapter into events of the history. A value without clock and sockets.
 ///
 /// Attempts to connect are not known, because the program does not report them.
-struct ForeignLedger: Sendable {
+struct ProgramLedger: Sendable {
     private let name: String
     /// The number in the run of each exchange.
     private var numbers: [ExchangeID: Int] = [:]
@@ -53,7 +53,7 @@ struct ForeignLedger: Sendable {
         case .responseStarted(let id, let head):
             if let number = numbers[id] { recorder.responseStarted(number, entityTag: head.entityTag) }
             return []
-        case .committed(let id, let status, let bytes):
+        case .responseRead(let id, let status, let bytes):
             guard let number = numbers[id] else { return [] }
             return (result.map { [.writeResult(number, $0)] } ?? [])
                 + [recorder.responded(number, status: status, bytes: bytes)]

@@ -1,5 +1,5 @@
-/// A deliberate defect of client X. A scenario must fail with it.
-public enum PatternMutant: String, CaseIterable, Sendable {
+/// A deliberate defect of the expense app. A scenario must fail with it.
+public enum ExpenseMutant: String, CaseIterable, Sendable {
     /// A record with a pending change looks finished while the device is offline.
     case noPendingLook = "no-pending-look"
     /// A record with a pending change is grey while the device is online, too.
@@ -15,7 +15,7 @@ public enum PatternMutant: String, CaseIterable, Sendable {
     /// The ancestors of a record with an error have no mark.
     case errorPathMissing = "error-path-missing"
     /// A form that was submitted offline is sent after the outage.
-    case formSentAfterHeal = "form-sent-after-heal"
+    case formSentAfterOutage = "form-sent-after-outage"
     /// A form whose response was lost is sent again under another operation id.
     case formSentAgain = "form-sent-again"
     /// A page shows stored data while the device is offline.
