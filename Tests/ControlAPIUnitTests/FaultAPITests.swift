@@ -80,7 +80,7 @@ import Testing
         (#"{"rul":"x"}"#, "did you mean 'rule'?"), (#"{"rule":7}"#, "rule is not a string"),
         (
             #"{"rule":"POST befor-response reset"}"#,
-            "rule: column 6: unknown word 'befor-response'; did you mean 'before-response'?"
+            "rule: column 6: unknown word 'befor-response'; did you mean 'before-response'"
         ),
         (#"{"rule":"any before-response reset","nth":2}"#, "give either rule or nth"),
         (#"{"then":"reset"}"#, "missing required field: point"),
