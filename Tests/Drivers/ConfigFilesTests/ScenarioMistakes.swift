@@ -123,7 +123,7 @@ enum ScenarioMistakes {
         .init("nth: 1", "nth: 1, probability: §2%", "a fault has either 'nth' or 'probability'", schema: false),
         .init("nth: 1", "times: §{ min: 3, max: 2 }", "'min' is greater than 'max'", schema: false),
         .init("to: A, point", "to: §C, point", "no device is called 'C'", schema: false),
-        .init("point: before-response", "point: §befor-response", "did you mean 'before-response'?"),
+        .init("point: before-response", "point: §befor-response", "did you mean 'before-response'"),
         .init("then: reset", "then: §rst", "did you mean 'reset'?"),
         .init("then: reset", "then: { §wait: 5s }", "did you mean 'delay'?"),
         .init("then: reset", "then: { respond: { status: §99 } }", "expected a whole number from 100 to 599"),

@@ -68,7 +68,7 @@ import Testing
             "restore: 20s\nsteps: [{ at: 20s, A: { sync: now } }]",
             ["s.yaml:10:9: the step is due at 20 s or later, but 'restore' is at 20 s"]
         ),
-        ("restore: 60s", ["s.yaml:9:7: expected a time before the limit, 60 s"]),
+        ("restore: 60s", ["s.yaml:9:10: expected a time before the limit, 60 s"]),
         (
             "steps: [{ after: m, A: { sync: now }, mark: m }]",
             ["s.yaml:9:9: the step waits for a mark that is set only after the step"]

@@ -80,14 +80,14 @@ import Wire
         (#"{"rul":"x"}"#, "did you mean 'rule'?"), (#"{"rule":7}"#, "rule is not a string"),
         (
             #"{"rule":"POST befor-response reset"}"#,
-            "rule: column 6: unknown word 'befor-response'; did you mean 'before-response'?"
+            "rule: column 6: unknown word 'befor-response'; did you mean 'before-response'"
         ),
         (#"{"rule":"any before-response reset","nth":2}"#, "give either rule or nth"),
         (#"{"then":"reset"}"#, "missing required field: point"),
         (#"{"point":"before-response"}"#, "missing required field: rule"),
         (
-            #"{"point":"commited","then":"reset"}"#,
-            "point: column 1: unknown word 'commited'; did you mean 'committed'?"
+            #"{"point":"befor-response","then":"reset"}"#,
+            "point: column 1: unknown word 'befor-response'; did you mean 'before-response'"
         ),
         (#"{"point":"before-response","then":"reset","nth":0}"#, "nth must be at least 1"),
         (#"{"point":"before-response","then":"reset","nth":-9223372036854775808}"#, "nth must be at least 1"),
@@ -109,7 +109,7 @@ import Wire
         (#"{"point":"before-response","then":"stall","chance":0.5}"#, "'chance' is now called 'probability'"),
         (#"{"point":"before-response","then":{"delay":"-5s"}}"#, "then.delay: column"),
         (#"{"point":"before-response","then":{"throttle":0}}"#, "at least 1 byte per second"),
-        (#"{"point":"before-response","then":{"respond":{}}}"#, "missing required field: then.reply.status"),
+        (#"{"point":"before-response","then":{"respond":{}}}"#, "missing required field: then.respond.status"),
         (#"{"point":"before-response","then":{"respond":{"status":99}}}"#, "must be 200 to 599"),
         (#"{"point":"before-response","then":{"respond":{"status":9223372036854775807}}}"#, "must be 200 to 599"),
         (
@@ -119,7 +119,7 @@ import Wire
         (#"{"point":"before-response","then":{"respond":{"status":200,"headers":{"A":[]}}}}"#, "is not a string"),
         (#"{"point":"before-response","then":{"respond":{"status":200,"headers":7}}}"#, "headers is not an object"),
         (#"{"point":"before-response","then":{"respond":{"status":200,"boddy":""}}}"#, "no field 'boddy'"),
-        (#"{"point":"after-response","then":{"respond":{"status":200}}}"#, "reply is not possible at answered"),
+        (#"{"point":"after-response","then":{"respond":{"status":200}}}"#, "respond is not possible at after-response"),
         (#"{"request":"get /x","point":"before-response","then":"reset"}"#, "request: column 1"),
     ]) func anInvalidFaultIsRefused(_ body: String, _ message: String) async throws {
         try await call.proxy()

@@ -42,7 +42,7 @@ extension CommandTests {
             defer { withExtendedLifetime(folder) {} }
             let arguments = ["--vary", "faults", "--mutant", "drops-on-lost-response", "--no-shrink"]
             let result = try await Command.run(
-                ["explore", path, "--seeds", "15+10", "--json"] + arguments)
+                ["explore", path, "--seeds", "30+10", "--json"] + arguments)
             #expect(result.status == 1)
             let lines = result.output.split(separator: "\n").filter {
                 $0.contains("\"type\":\"failure\"") && $0.contains("no-lost-write (I1)")

@@ -51,7 +51,7 @@ extension CommandTests {
                 "fault DELETE befor-response reset\nfault DELETE before-response delay 1ms\nfaults\nfault remove 2\n")
             #expect(
                 try await command.output.line(with: "error ").hasPrefix(
-                    "error column 8: unknown word 'befor-response'; did you mean 'before-response'?"))
+                    "error column 8: unknown word 'befor-response'; did you mean 'before-response'"))
             #expect(
                 try await command.output.line(with: "ok fault 3") == "ok fault 3: DELETE * before-response delay 1ms")
             #expect(
@@ -102,7 +102,7 @@ extension CommandTests {
             let result = try await Command.run("proxy", "--upstream", "1", "--fault", "GET befor-response reset")
             #expect(result.status == 64)
             #expect(
-                result.errors.contains("--fault: unknown word 'befor-response'; did you mean 'before-response'?")
+                result.errors.contains("--fault: unknown word 'befor-response'; did you mean 'before-response'")
                     && result.errors.contains("  GET befor-response reset\n      ^"), "\(result.errors)")
         }
 
