@@ -128,7 +128,7 @@ import Testing
             .late(.seconds(1)), .late(.seconds(2)), .notice(actor: "A", .notHTTP("a")),
             .notice(actor: "B", .notHTTP("a")), .notice(actor: "A", .notHTTP("b")),
             .notice(actor: "A", .restoresLinks),
-            .notice(actor: "A", .usesInterface(.cell)), .notice(actor: "A", .usesInterface(.wlan)),
+            .notice(actor: "A", .usesInterface(.cellular)), .notice(actor: "A", .usesInterface(.wifi)),
             .notice(actor: "A", .skipped(.other("a"))), .notice(actor: "A", .reactionImpossible(.other("a"))),
             .notice(actor: "A", .storeRefused(version: 1, store: 2)), .server([]), server(), server(revision: 2),
             server(title: "x"), server(text: "x"), .hostPause(.seconds(1)), .hostPause(.seconds(2)),

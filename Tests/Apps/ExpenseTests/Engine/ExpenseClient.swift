@@ -6,11 +6,11 @@ import Wire
 
 @testable import Expense
 
-/// A client X.
+/// The expense app.
 typealias ExpenseClient = FakeClient<ExpenseEngine, ExpenseService>
 
 extension FakeClient where Engine == ExpenseEngine, Service == ExpenseService {
-    init(seed: UInt64 = 1, isOnline: Bool = true, mutants: Set<PatternMutant> = []) throws {
+    init(seed: UInt64 = 1, isOnline: Bool = true, mutants: Set<ExpenseMutant> = []) throws {
         let service = ExpenseService()
         service.seed(ExpenseRecord(key: "r1", kind: .report, fields: [("title", "Trip")]), owner: "ada")
         service.seed(
@@ -34,7 +34,7 @@ extension FakeClient where Engine == ExpenseEngine, Service == ExpenseService {
     }
 
     /// What is stored, decoded.
-    var stored: PatternState { get throws { try PatternState(state) } }
+    var stored: ExpenseState { get throws { try ExpenseState(state) } }
 
     /// The operation id of the first request in flight.
     var operation: String? { inFlight.first?.fields.first { $0.name == "Idempotency-Key" }?.value }

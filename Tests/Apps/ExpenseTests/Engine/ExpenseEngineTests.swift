@@ -187,7 +187,7 @@ import Wire
         try client.act(.open(.form("transfer")))
         try client.act(.fill(["to": "Bo", "amount": "20"]))
         for _ in 0..<3 { try client.act(.submit) }
-        #expect(client.engine.view.screen.error == PatternText.offline)
+        #expect(client.engine.view.screen.error == ExpenseText.offline)
         #expect(!client.engine.view.screen.controls.contains("submit"))
         try client.restart(isOnline: false)
         try client.act(.open(.form("transfer")))
@@ -270,7 +270,7 @@ import Wire
         client.setInterface(false)
         client.settle()
         #expect(client.executed.allSatisfy { !$0.hasPrefix("POST") })
-        #expect(client.engine.view.screen.error == PatternText.notSent)
+        #expect(client.engine.view.screen.error == ExpenseText.notSent)
         try client.act(.submit)
         client.settle()
         #expect(client.executed.filter { $0.hasPrefix("POST") }.count == 1)
@@ -289,10 +289,10 @@ import Wire
 
     /// Members that look like messages by field do not make it one.
     @Test func anOperationIDOfAnotherFormIsNoMessageByField() throws {
-        var client = ExpenseClient()
-        try client.perform(.open(.form("transfer")))
-        try client.perform(.fill(["to": "Bo", "amount": "20"]))
-        try client.perform(.submit)
+        var client = try ExpenseClient()
+        try client.act(.open(.form("transfer")))
+        try client.act(.fill(["to": "Bo", "amount": "20"]))
+        try client.act(.submit)
         let request = try #require(client.inFlight.first)
         client.inFlight = []
         let body: JSONValue = ["type": "urn:slowlane:idempotency-key-reused", "errors": ["to": "is missing"]]
@@ -318,7 +318,7 @@ import Wire
             client.answer(request.target == "/expense/pages/balance" ? .status(500) : .answered)
         }
         #expect(client.engine.view.screen.controls.contains("retry"))
-        #expect(client.engine.view.screen.error == PatternText.failed)
+        #expect(client.engine.view.screen.error == ExpenseText.failed)
         try client.act(.retry)
         client.settle()
         #expect(client.engine.view.screen.fields["balance"] == "100.00")

@@ -5,7 +5,7 @@ import HTTPTypes
 import TestSupport
 import Wire
 
-/// A client F.
+/// The field app.
 typealias FieldClient = FakeClient<FieldEngine, FieldService>
 
 extension FakeClient where Engine == FieldEngine, Service == FieldService {
