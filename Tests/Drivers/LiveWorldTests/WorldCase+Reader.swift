@@ -12,7 +12,7 @@ extension WorldCase {
 
     /// A response of the reader's service with an error.
     private static let error = """
-        { reply: { status: 500, headers: { Content-Type: application/json, Slowlane-Reader: "1" }, body: "{}" } }
+        { respond: { status: 500, headers: { Content-Type: application/json, Slowlane-Reader: "1" }, body: "{}" } }
         """
 
     /// The network-first reader.
