@@ -52,7 +52,7 @@ import Testing
             (.late(.milliseconds(12)), "late seconds=0.012000000"),
             (.hostPause(.seconds(2)), "host-pause seconds=2.000000000"),
             (.action(actor: "A", .kill), "action actor=A action=\"is killed\""),
-            (.notice(actor: "A", .usesInterface(.cell)), "action actor=A action=\"uses cell\""),
+            (.notice(actor: "A", .usesInterface(.cellular)), "action actor=A action=\"uses cellular\""),
             (
                 .contents(
                     7,
