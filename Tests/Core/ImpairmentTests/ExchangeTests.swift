@@ -34,7 +34,7 @@ import Wire
         sockets.runToQuiet()
         #expect(sockets.exchangeEvents.dropFirst(1) == ["0 request delivered"])
         sockets.send(Self.response(409, "no"), from: .server, id)
-        #expect(sockets.exchangeEvents.dropFirst(2) == ["0 committed 409"])
+        #expect(sockets.exchangeEvents.dropFirst(2) == ["0 response read 409"])
         sockets.runToQuiet()
         #expect(sockets.exchangeEvents.dropFirst(3) == ["0 response delivered 409"])
         sockets.report(.inputClosed(.client), id)
@@ -49,12 +49,12 @@ import Wire
         for (early, reports) in [
             (
                 Array("HTTP/1.1 100 Continue\r\n\r\n".utf8),
-                ["0 requested PUT n1 4 B", "0 request delivered", "0 committed 200", "0 response delivered 200"]
+                ["0 requested PUT n1 4 B", "0 request delivered", "0 response read 200", "0 response delivered 200"]
             ),
             (
                 Self.response(413),
                 [
-                    "0 requested PUT n1 0 B", "0 committed 413", "0 response delivered 413",
+                    "0 requested PUT n1 0 B", "0 response read 413", "0 response delivered 413",
                     "not HTTP: a response without a request",
                 ]
             ),
@@ -111,12 +111,12 @@ import Wire
         #expect(sockets.ended == [id])
         #expect(
             sockets.exchangeEvents == [
-                "0 requested GET n1 0 B", "0 request delivered", "0 committed 200", "0 fault of rule 0",
+                "0 requested GET n1 0 B", "0 request delivered", "0 response read 200", "0 fault of rule 0",
                 "0 interrupted",
             ])
         // The capture states the cause of the RST.
         let resets = sockets.packets.filter { $0.record.kind == .reset }
-        #expect(resets.first?.cause == "fault: response withheld, connection cut")
+        #expect(resets.first?.cause == "fault: response withheld, connection reset")
         // The rule applies once.
         let next = sockets.open()
         sockets.send(Self.request("GET", "n1"), from: .client, next)
@@ -174,7 +174,7 @@ import Wire
         sockets.send(response, from: .server, id)
         sockets.report(.inputClosed(.server), id)
         sockets.runToQuiet()
-        #expect(sockets.exchangeEvents.contains("0 committed 200"))
+        #expect(sockets.exchangeEvents.contains("0 response read 200"))
         #expect(sockets.exchangeEvents.contains("0 response delivered 200") == (fault == nil))
         #expect(sockets.socket(.client, id).received == (fault == nil ? response : []))
         #expect(sockets.socket(.client, id).gotFin == (fault == nil))
@@ -234,7 +234,7 @@ import Wire
         send(Array(whole.dropLast(5)), from: .client)
         sockets.runToQuiet()
         send(Self.response(413, "too large"), from: .server)
-        #expect(sockets.exchangeEvents == ["0 requested PUT n1 5 B", "0 committed 413"])
+        #expect(sockets.exchangeEvents == ["0 requested PUT n1 5 B", "0 response read 413"])
         sockets.runToQuiet()
         send(Array(whole.suffix(5)), from: .client)
         sockets.runToQuiet()
@@ -244,9 +244,9 @@ import Wire
         sockets.runToQuiet()
         #expect(
             sockets.exchangeEvents == [
-                "0 requested PUT n1 5 B", "0 committed 413", "0 response delivered 413", "1 requested GET n2 0 B",
+                "0 requested PUT n1 5 B", "0 response read 413", "0 response delivered 413", "1 requested GET n2 0 B",
                 "1 request delivered",
-                "1 committed 200", "1 response delivered 200",
+                "1 response read 200", "1 response delivered 200",
             ])
         #expect(sockets.socket(.client, id).received == Self.response(413, "too large") + Self.response(200))
         // The rules still count requests.
@@ -254,7 +254,7 @@ import Wire
         sockets.runToQuiet()
         send(Self.response(413), from: .server)
         sockets.runToQuiet()
-        #expect(sockets.exchangeEvents.suffix(3) == ["2 committed 413", "2 fault of rule 0", "2 interrupted"])
+        #expect(sockets.exchangeEvents.suffix(3) == ["2 response read 413", "2 fault of rule 0", "2 interrupted"])
         #expect(sockets.socket(.client, id).gotReset)
     }
 
@@ -269,7 +269,8 @@ import Wire
         sockets.runToQuiet()
         sockets.report(.gone(.client), id)
         sockets.runToQuiet()
-        #expect(sockets.exchangeEvents == ["0 requested PUT n1 5 B", "0 committed 413", "0 response delivered 413"])
+        #expect(
+            sockets.exchangeEvents == ["0 requested PUT n1 5 B", "0 response read 413", "0 response delivered 413"])
     }
 
     /// Random conversations in random pieces, with responses before and after the ends of their requests: each exchange is
@@ -305,7 +306,7 @@ import Wire
             if Bool.random(using: &generator) { sockets.runToQuiet() }
             send(Array(request.dropFirst(sent)), from: .client)
             if Bool.random(using: &generator) { sockets.runToQuiet() }
-            expected += ["\(number) committed \(status)", "\(number) response delivered \(status)"]
+            expected += ["\(number) response read \(status)", "\(number) response delivered \(status)"]
         }
         sockets.runToQuiet()
         for number in 0..<20 {

@@ -63,7 +63,7 @@ import Testing
     }
 
     /// The bytes of earlier exchanges that the client has received when its connection is aborted or closed: before
-    /// `committed`, the server has not responded.
+    /// `before-response`, the server has not responded.
     private static func received(_ scene: FaultScene, _ point: FaultPoint, _ written: PerDirection<Int>) -> [UInt8] {
         point < .beforeResponse ? [] : Array(scene.down.prefix(written.down))
     }
@@ -177,14 +177,14 @@ import Testing
         let expected = Array(
             "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 7\r\nContent-Length: 5\r\n\r\nlater".utf8)
         Self.run(point, .respond(reply)) { scene, written, stage, comment in
-            // Only at `queued` the server does not receive the request.
+            // Only at `before-request` the server does not receive the request.
             let up = point == .beforeRequest ? Array(scene.up.prefix(written.up)) : scene.up
             #expect(stage.server.received == up, comment)
             #expect(stage.client.received == Array(scene.down.prefix(written.down)) + expected, comment)
             let number = scene.exchanges.count - 1
             #expect(stage.sockets.exchangeEvents.contains("\(number) response delivered 503"), comment)
-            let isCommitted = stage.sockets.exchangeEvents.contains { $0.hasPrefix("\(number) committed 20") }
-            #expect(isCommitted == (point != .beforeRequest), comment)
+            let isRead = stage.sockets.exchangeEvents.contains { $0.hasPrefix("\(number) response read 20") }
+            #expect(isRead == (point != .beforeRequest), comment)
             // The next exchange on the connection is not changed.
             let (next, response) = (FaultScene.request("PUT", "/notes/n2", body: 3), FaultScene.response(404, body: 2))
             stage.sockets.send(next.bytes, from: .client, stage.id)

@@ -99,7 +99,7 @@ struct FaultScene {
         }
     }
 
-    /// Whether the last byte of a request is withheld at `received`.
+    /// Whether the last byte of a request is withheld at `before-request-end`.
     private static func withholdsLastByte(_ action: FaultAction) -> Bool {
         switch action {
         case .reset, .close, .stall, .delay: true

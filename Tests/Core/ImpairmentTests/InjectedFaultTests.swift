@@ -103,7 +103,7 @@ import Testing
         #expect(sockets.exchangeEvents.contains("0 fault of rule 7"))
     }
 
-    /// The server has received the request and has not responded: the point `received` is the present state.
+    /// The server has received the request and has not responded: the point `before-request-end` is the present state.
     @Test func aFaultAtReceivedFiresAtOnceIfTheRequestHasArrived() {
         var (sockets, id) = Self.sockets(requests: 1)
         #expect(!Self.inject(.reset, at: .midRequest, sockets, id), "the point has been passed")
@@ -188,6 +188,6 @@ import Testing
         #expect(!Self.inject(.reset, at: .beforeRequest, sockets, id))
         sockets.runToQuiet()
         sockets.wait(.milliseconds(1))
-        #expect(sockets.allExchangeEvents.contains { "\($0.event)" == "0 fault of rule 7 missed queued" })
+        #expect(sockets.allExchangeEvents.contains { "\($0.event)" == "0 fault of rule 7 missed before-request" })
     }
 }

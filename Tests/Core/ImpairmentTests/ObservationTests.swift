@@ -96,7 +96,7 @@ import Testing
         #expect(sockets.exchangeEvents.isEmpty)
         exchange(&sockets, id)
         let events = [
-            "2 requested GET ? 0 B", "2 request delivered", "2 committed 200", "2 response delivered 200",
+            "2 requested GET ? 0 B", "2 request delivered", "2 response read 200", "2 response delivered 200",
         ]
         #expect(sockets.exchangeEvents == events)
 
