@@ -19,7 +19,7 @@ extension NotesCommand {
                 return
             }
             if rows.isEmpty { return console.print("no notes in \(options.path)", to: .progress) }
-            for line in NotesText.table(rows) { console.print(line) }
+            for line in NotesText.table(rows, width: Terminal.tableWidth) { console.print(line) }
         }
     }
 

@@ -45,14 +45,16 @@ enum NotesText {
     }
 
     /// Returns the table of the notes.
-    static func table(_ rows: [NotesView.Row], hasIcons: Bool = false) -> [String] {
+    static func table(_ rows: [NotesView.Row], hasIcons: Bool = false, width: Int? = nil) -> [String] {
         let table = rows.map { row in
             (hasIcons ? [icon(row)] : []) + [
                 short(row.uuid), state(row), row.revision.map { String($0.prefix { $0 != "-" }) } ?? "-",
                 TextTable.singleLine(row.title), TextTable.singleLine(row.text),
             ]
         }
-        return TextTable.lines([(hasIcons ? [" "] : []) + ["NOTE", "STATE", "REV", "TITLE", "TEXT"]] + table)
+        return TextTable.lines(
+            [(hasIcons ? [" "] : []) + ["NOTE", "STATE", "REV", "TITLE", "TEXT"]] + table,
+            width: width)
     }
 
     /// Returns whether two rows of a note look the same.

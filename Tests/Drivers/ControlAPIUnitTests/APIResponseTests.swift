@@ -305,7 +305,8 @@ import Wire
 
     // MARK: Hostile input
 
-    /// With comparisons by Unicode's rules each of these requests takes minutes.
+    /// With comparisons by Unicode's rules each of these requests takes minutes; without, all of them take a second, and
+    /// up to a minute beside the tests that run at the same time.
     @Test func combiningMarksTakeLinearTime() async throws {
         let marks = CombiningMarks.long
         let rest = #","upstream":"127.0.0.1:1","enabled":false"#
@@ -336,6 +337,6 @@ import Wire
             #expect(response.status == .badRequest, "\(link.utf8.count) bytes")
         }
         #expect(try await call("GET", "/version").status == .ok)
-        #expect(clock.now - start < .seconds(60))
+        #expect(clock.now - start < .seconds(300))
     }
 }

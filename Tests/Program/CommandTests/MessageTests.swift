@@ -156,7 +156,12 @@ import Testing
                 #expect(status == 0, "\(output)")
                 return output.split(whereSeparator: \.isNewline).map(\.count)
             }
-            for arguments in [["profiles"], ["explain"], ["profiles", "show", "subway"]] {
+            let folder = try TemporaryFolder()
+            let store = ["--store", folder.path("notes.db")]
+            let note = try await Command.run(
+                ["notes", "new", String(repeating: "long title ", count: 20)] + store)
+            #expect(note.status == 0, "\(note.errors)")
+            for arguments in [["profiles"], ["explain"], ["profiles", "show", "subway"], ["notes", "list"] + store] {
                 let whole = try await Command.run(arguments).output.split(separator: "\n").map(\.count)
                 let longest = try #require(whole.max())
                 #expect(try await widths("80", arguments).max() ?? 0 <= 80, "\(arguments)")

@@ -66,6 +66,11 @@ final class ForegroundEvents: Sendable {
         return nil
     }
 
+    /// Returns at once, or never after a second signal: the thread of signals ends the process with its own status.
+    func checkSecondSignal() async {
+        while signalCount.withLock({ $0 > 1 }) { try? await Task.sleep(for: .seconds(1)) }
+    }
+
     private func receiveSignal() {
         let count = signalCount.withLock { count in
             count += 1

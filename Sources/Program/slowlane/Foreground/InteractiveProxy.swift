@@ -131,6 +131,7 @@ struct InteractiveProxy {
         reporting.cancel()
         console.clearStatus()
         let hasDrained = await proxy.stop(grace: grace)
+        await events.checkSecondSignal()
         for line in await FaultCommands(proxy).summary() { console.print(line) }
         if !isQuiet {
             console.print(
