@@ -137,7 +137,7 @@ def test_portal_serves_its_own_page(network):
 
 
 @marked("uplink-loss")
-def test_updead_sends_nothing(network):
+def test_uplink_loss_sends_nothing(network):
     with pytest.raises(socket.timeout):
         request(network, timeout=0.4)
     assert network.status["sent_bytes"]["up"] == 0

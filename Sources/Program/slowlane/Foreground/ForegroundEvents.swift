@@ -4,7 +4,8 @@ internal import Synchronization
 
 /// The events that a foreground command waits for: lines of standard input, signals, and reasons to stop.
 ///
-/// The first SIGINT or SIGTERM is an event. A second one ends the process with status 130, after the last action. The thread that reads lines blocks while the replies to 16 lines are unwritten.
+/// The first SIGINT or SIGTERM is an event. A second one ends the process with status 130, after the last action. The
+/// thread that reads lines blocks while the replies to 16 lines are unwritten.
 final class ForegroundEvents: Sendable {
     /// An event.
     enum Event: Sendable {
@@ -66,7 +67,8 @@ final class ForegroundEvents: Sendable {
         return nil
     }
 
-    /// Returns at once, or never after a second signal: the thread of signals ends the process with its own status.
+    /// Returns at once, or never after a second signal: a command whose stop is complete must not end with status 0 before
+    /// the thread of signals, which is still in the last action, ends the process with status 130.
     func checkSecondSignal() async {
         while signalCount.withLock({ $0 > 1 }) { try? await Task.sleep(for: .seconds(1)) }
     }
