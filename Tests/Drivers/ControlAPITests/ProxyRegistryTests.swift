@@ -270,6 +270,33 @@ import Wire
         await registry.closeAll()
     }
 
+    /// Without a pause between two proxies, a call waited for the whole populate of each caller before it.
+    @Test func otherCallsContinueBetweenTwoProxiesOfAPopulate() async throws {
+        let registry = ProxyRegistry(
+            seed: 1, limits: ServerLimits(), on: MultiThreadedEventLoopGroup.singleton,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let count = 900
+        let populate = Task {
+            let requests = try (0..<count).map {
+                try ProxyRequest(
+                    JSONFields(
+                        body: Array(#"{"name":"p\#($0)","listen":"127.0.0.1:0","upstream":"x:1","enabled":false}"#.utf8)
+                    ))
+            }
+            return await registry.populate(requests).created.count
+        }
+        // Each length of the list that another caller sees was read between two proxies.
+        var lengths: Set<Int> = []
+        var length = 0
+        while length < count {
+            length = await registry.all.count
+            lengths.insert(length)
+        }
+        #expect(try await populate.value == count)
+        #expect(lengths.count > 20, "\(lengths.count) different lengths")
+        await registry.closeAll()
+    }
+
     @Test func proxiesBeingCreatedCountTowardsTheLimit() async throws {
         var limits = ServerLimits()
         limits.proxiesMax = 3
