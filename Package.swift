@@ -233,7 +233,10 @@ let package = Package(
             ]),
         tests(
             "Drivers", "LiveWorldTests",
-            ["Determinism", "LinkModel", "Client", "Scenario", "ConfigFiles", "Worlds", "LiveWorld", "TestSupport"]),
+            [
+                "Determinism", "Wire", "LinkModel", "Impairment", "Client", "Scenario", "ConfigFiles", "LiveClient",
+                "Worlds", "LiveWorld", "TestSupport",
+            ]),
         tests(
             "Drivers", "ScenarioRunnerTests",
             [

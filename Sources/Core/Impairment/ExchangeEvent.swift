@@ -38,8 +38,9 @@ public enum ExchangeEvent: Sendable {
     /// bytes of the body is without the framing of chunks.
     case responseRead(ExchangeID, status: Int, bodyBytes: Int64)
     /// The last byte of the response has been written to the client: the server's response, or that of a
-    /// ``FaultAction/respond(_:)``.
-    case responseDelivered(ExchangeID, status: Int)
+    /// ``FaultAction/respond(_:)``. The client has received the response when it has read the bytes of the connection up
+    /// to `end`. The end of the stream counts as one byte; it is a part of a response without a length.
+    case responseDelivered(ExchangeID, status: Int, end: Int64)
     /// The connection ended before the response was delivered. If `requested` was not reported before, the connection
     /// ended in the middle of the request.
     case interrupted(ExchangeID)
@@ -63,7 +64,7 @@ extension ExchangeEvent {
         case .requestStarted(let id, _), .requested(let id, _, _, _), .requestRead(let id, _),
             .requestDelivered(let id),
             .responseStarted(let id, _), .responseSampled(let id, _), .responseRead(let id, _, _),
-            .responseDelivered(let id, _),
+            .responseDelivered(let id, _, _),
             .interrupted(let id),
             .faultInjected(let id, _, _, _), .faultMissed(let id, _, _), .protocolSwitched(let id):
             id
@@ -90,7 +91,7 @@ extension ExchangeEvent: CustomStringConvertible {
         case .responseStarted(let id, let head): "\(id.number) response started \(head.status)"
         case .responseSampled(let id, let body): "\(id.number) response sampled \(body.count) B"
         case .responseRead(let id, let status, _): "\(id.number) response read \(status)"
-        case .responseDelivered(let id, let status): "\(id.number) response delivered \(status)"
+        case .responseDelivered(let id, let status, _): "\(id.number) response delivered \(status)"
         case .interrupted(let id): "\(id.number) interrupted"
         case .faultInjected(let id, let rule, let point, let offset):
             "\(id.number) fault of rule \(rule) at \(point.rawValue) after \(offset) B"

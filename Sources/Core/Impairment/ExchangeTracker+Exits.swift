@@ -60,7 +60,9 @@ extension ExchangeTracker {
     mutating func reportDeliveredResponses() {
         while deliveryCursor < exchanges.count, let end = exchanges[deliveryCursor].responseEnd, end <= written.down {
             exchanges[deliveryCursor].isDelivered = true
-            report(.responseDelivered(exchanges[deliveryCursor].id, status: exchanges[deliveryCursor].status))
+            let exchange = exchanges[deliveryCursor]
+            report(
+                .responseDelivered(exchange.id, status: exchange.status, end: exchange.endsWithStream ? end + 1 : end))
             deliveryCursor += 1
         }
     }

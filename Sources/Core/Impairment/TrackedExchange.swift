@@ -42,6 +42,8 @@ struct TrackedExchange {
     var responseEnd: Int64?
     var status = 0
     var isDelivered = false
+    /// Whether the end of the stream is the end of what the client receives as the response.
+    var endsWithStream: Bool { responseFraming == .untilClose && !isReplied }
 
     init(_ id: ExchangeID, _ head: HTTPRequestHead, start: Int64, headEnd: Int64, framing: HTTPBodyFraming) {
         self.id = id

@@ -152,6 +152,7 @@ extension SyncClientActivity {
         switch activity {
         case .attempted(let id): self = .connectionAttempted(id)
         case .connected(let id, let port): self = .connected(id, localPort: port)
+        case .read(let id, let bytes): self = .read(id, bytes: bytes)
         case .ended(let id): self = .connectionEnded(id)
         }
     }

@@ -113,7 +113,7 @@ actor DeviceDriver: ClientDriver {
             switch activity {
             case .settled(let isSettled): world.settled(name, isSettled)
             case .busy(let isBusy): world.busy(name, isBusy)
-            case .connectionAttempted, .connected, .connectionEnded, .committed: break
+            case .connectionAttempted, .connected, .read, .connectionEnded, .committed: break
             }
         }
         client = try await SyncClient.start(configuration, interface: interface) {

@@ -9,6 +9,10 @@ internal import Worlds
 
 /// The connections, exchanges and view of a device: what turns the events of its client and of its proxy into events of
 /// the history. A value without clock and sockets.
+///
+/// A client has received a response when the proxy has delivered it and the client has read its last byte. Both report from
+/// threads of their own: the later one of the two reports counts, and if the connection ends for the client before it,
+/// the exchange has failed.
 struct DeviceLedger {
     /// A connection of the client.
     private struct Connection {
@@ -18,6 +22,20 @@ struct DeviceLedger {
         /// The exchanges, by their numbers in the run, that have not ended for the client.
         var exchanges: [Int] = []
         var port: Int?
+        /// The number of bytes that the client has read; the end of the stream counts as one.
+        var bytesRead: Int64 = 0
+        /// The responses that the proxy has delivered and the client has not read, in order: those of HTTP/1.1 arrive one
+        /// after the other.
+        var delivered: [Delivery] = []
+    }
+
+    /// A response that the proxy has delivered.
+    private struct Delivery {
+        /// The number of the exchange in the run.
+        let exchange: Int
+        let status: Int
+        /// The number of bytes that the client must have read.
+        let end: Int64
     }
 
     private let name: String
@@ -97,6 +115,10 @@ struct DeviceLedger {
             ports[port] = attempt
             connections[attempt]?.port = port
             return []
+        case .read(let id, let bytes):
+            guard let attempt = attempts[id] else { return [] }
+            connections[attempt]?.bytesRead += Int64(bytes)
+            return receiveResponses(on: attempt)
         case .connectionEnded(let id):
             guard let attempt = attempts.removeValue(forKey: id) else { return [] }
             return end(attempt, &recorder)
@@ -110,8 +132,22 @@ struct DeviceLedger {
         guard let connection = connections[attempt], !connection.isClosed else { return [] }
         connections[attempt]?.isClosed = true
         connections[attempt]?.exchanges = []
+        connections[attempt]?.delivered = []
         return [.connectionEnded(recorder.connection(attempt, of: name), device: name)]
             + connection.exchanges.map { .failed($0) }
+    }
+
+    /// Ends the exchanges whose responses are delivered and read.
+    private mutating func receiveResponses(on attempt: Int) -> [History.Event] {
+        var events: [History.Event] = []
+        while let connection = connections[attempt], let next = connection.delivered.first,
+            next.end <= connection.bytesRead
+        {
+            connections[attempt]?.delivered.removeFirst()
+            connections[attempt]?.exchanges.removeAll { $0 == next.exchange }
+            events.append(.responseReceived(next.exchange, status: next.status))
+        }
+        return events
     }
 
     // MARK: The proxy
@@ -138,9 +174,14 @@ struct DeviceLedger {
             guard let number = exchanges[id]?.number else { return [] }
             return (result.map { [.writeResult(number, $0)] } ?? [])
                 + [recorder.responded(number, status: status, bytes: bytes)]
-        case .responseDelivered(let id, let status):
+        case .responseDelivered(let id, let status, let end):
+            guard let (number, attempt) = exchanges[id] else { return [] }
+            // A request past the client's queue has a connection of its own, of which the client reports nothing.
+            guard let attempt else { return [.responseReceived(number, status: status)] }
             // Bytes written to a closed socket are not received.
-            return endExchange(id).map { [.responseReceived($0, status: status)] } ?? []
+            guard connections[attempt]?.exchanges.contains(number) == true else { return [] }
+            connections[attempt]?.delivered.append(Delivery(exchange: number, status: status, end: end))
+            return receiveResponses(on: attempt)
         case .interrupted(let id): return endExchange(id).map { [.failed($0)] } ?? []
         case .faultInjected(let id, let rule, let point, _):
             let point = Scenario.Fault.Point(rawValue: point.rawValue)

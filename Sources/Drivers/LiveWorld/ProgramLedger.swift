@@ -8,7 +8,8 @@ internal import Worlds
 /// The exchanges and the view of a device whose client is a program: what turns the events of its proxy and the lines of
 /// its adapter into events of the history. A value without clock and sockets.
 ///
-/// Attempts to connect are not known, because the program does not report them.
+/// A program reports neither its connections nor what it reads. So attempts to connect are not known, and a response counts
+/// as received when the proxy has delivered its last byte, also if the program gives the exchange up at that instant.
 struct ProgramLedger: Sendable {
     private let name: String
     /// The number in the run of each exchange.
@@ -28,7 +29,7 @@ struct ProgramLedger: Sendable {
     mutating func track(_ event: ExchangeEvent) {
         switch event {
         case .requested(let id, _, _, _): open.insert(id)
-        case .responseDelivered(let id, _), .interrupted(let id), .protocolSwitched(let id): open.remove(id)
+        case .responseDelivered(let id, _, _), .interrupted(let id), .protocolSwitched(let id): open.remove(id)
         default: break
         }
     }
@@ -57,7 +58,7 @@ struct ProgramLedger: Sendable {
             guard let number = numbers[id] else { return [] }
             return (result.map { [.writeResult(number, $0)] } ?? [])
                 + [recorder.responded(number, status: status, bytes: bytes)]
-        case .responseDelivered(let id, let status):
+        case .responseDelivered(let id, let status, _):
             // Bytes written to the socket of a killed program are not received.
             return numbers.removeValue(forKey: id).map { [.responseReceived($0, status: status)] } ?? []
         case .interrupted(let id): return numbers.removeValue(forKey: id).map { [.failed($0)] } ?? []

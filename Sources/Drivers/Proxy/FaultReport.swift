@@ -36,7 +36,7 @@ struct FaultReporter {
         case .requestStarted(let id, _):
             if requests.count >= Self.requestsMax { requests = [:] }
             requests[id] = event.requestLine(targetBytesMax: Self.targetBytesMax)
-        case .responseDelivered(let id, _), .interrupted(let id), .protocolSwitched(let id): end(id)
+        case .responseDelivered(let id, _, _), .interrupted(let id), .protocolSwitched(let id): end(id)
         case .faultInjected(let id, let number, let point, let offset):
             fired[number, default: 0] += 1
             return report(id, number, point, offset, rules())

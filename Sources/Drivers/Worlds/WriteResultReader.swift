@@ -34,7 +34,7 @@ public struct WriteResultReader: Sendable {
             guard let exchange = open.removeValue(forKey: id), let head = exchange.head, let body = exchange.body
             else { return nil }
             return Self.result(path: exchange.path, head, body, isComplete: bytes == body.count)
-        case .responseDelivered(let id, _), .interrupted(let id), .protocolSwitched(let id): open[id] = nil
+        case .responseDelivered(let id, _, _), .interrupted(let id), .protocolSwitched(let id): open[id] = nil
         case .requestStarted, .requestRead, .requestDelivered, .faultInjected, .faultMissed, .notHTTP: break
         }
         return nil

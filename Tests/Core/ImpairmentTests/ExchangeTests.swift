@@ -43,6 +43,24 @@ import Wire
         #expect(sockets.exchangeEvents.count == 4)
     }
 
+    /// A client that has read the body of a response without a length must also read the end of the stream.
+    @Test(arguments: [("Content-Length: 2\r\n", 0), ("", 1)]) func aDeliveredResponseHasTheOffsetOfItsEnd(
+        length: String, endOfStream: Int
+    ) {
+        let response = Array("HTTP/1.1 200 X\r\n\(length)\r\nno".utf8)
+        var registry = ExchangeRegistry(Self.tracking(), seed: 1, name: "link")
+        var tracker = ExchangeTracker()
+        tracker.received(ByteBuffer(bytes: Self.request("GET", "n1")), .up, &registry, at: .start)
+        tracker.received(ByteBuffer(bytes: response), .down, &registry, at: .start)
+        tracker.ended(.down, .finished, &registry, at: .start)
+        tracker.wrote(response.count, .down, &registry, at: .start)
+        var ends: [Int64] = []
+        while let action = tracker.takeAction() {
+            if case .report(.responseDelivered(_, _, let end)) = action { ends.append(end) }
+        }
+        #expect(ends == [Int64(response.count + endOfStream)])
+    }
+
     /// `100 Continue` comes in the middle of its request. A final response there belongs to the request; a second one does not.
     @Test func aResponseMayComeInTheMiddleOfItsRequest() {
         let request = Self.request("PUT", "n1", "text")

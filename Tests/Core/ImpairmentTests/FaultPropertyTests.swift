@@ -115,7 +115,7 @@ import Testing
         var ends: [Int: Int] = [:]
         for event in sockets.allExchangeEvents {
             switch event.event {
-            case .responseDelivered(let id, _), .interrupted(let id): ends[id.number, default: 0] += 1
+            case .responseDelivered(let id, _, _), .interrupted(let id): ends[id.number, default: 0] += 1
             default: break
             }
         }

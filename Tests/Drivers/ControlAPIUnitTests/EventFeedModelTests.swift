@@ -95,7 +95,7 @@ import Testing
         #expect(first.last?.data["times"]["started"] == .number(10.25))
         feed.exchange(.requestDelivered(id), 110)
         feed.exchange(.responseRead(id, status: 409, bodyBytes: 77), 120)
-        feed.exchange(.responseDelivered(id, status: 409), 130.5)
+        feed.exchange(.responseDelivered(id, status: 409, end: 1), 130.5)
         let second = try feed.flush(200)
         #expect(second.map(\.type) == ["exchange"])
         let record = try #require(second.first?.data)
@@ -130,10 +130,10 @@ import Testing
         feed.exchange(.interrupted(ExchangeID(number: 0)), 1)
         #expect(try attempt(0) == .integer(1))
         try feed.start(1, at: 100)
-        feed.exchange(.responseDelivered(ExchangeID(number: 1), status: 503), 101)
+        feed.exchange(.responseDelivered(ExchangeID(number: 1), status: 503, end: 1), 101)
         #expect(try attempt(1) == .integer(2))
         try feed.start(2, at: 200)
-        feed.exchange(.responseDelivered(ExchangeID(number: 2), status: 409), 201)
+        feed.exchange(.responseDelivered(ExchangeID(number: 2), status: 409, end: 1), 201)
         #expect(try attempt(2) == .integer(3))
         try feed.start(3, at: 300)
         #expect(try attempt(3) == .integer(1))
@@ -156,7 +156,7 @@ import Testing
         feed.model.receive(.dropped(7), of: "p", at: 0)
         #expect(try feed.flush(200).map { $0.data["count"] } == [.integer(7)])
         // The record is complete with its next change.
-        feed.exchange(.responseDelivered(ExchangeID(number: 24), status: 200), 250)
+        feed.exchange(.responseDelivered(ExchangeID(number: 24), status: 200, end: 1), 250)
         #expect(try feed.flush(300).map { $0.data["target"].text } == ["/24"])
     }
 
@@ -257,7 +257,7 @@ import Testing
         feed.connection(1, 1)
         for number in 0..<8 {
             try feed.start(number, at: 2, "GET", "/\(number)")
-            feed.exchange(.responseDelivered(ExchangeID(number: number), status: 200), 3)
+            feed.exchange(.responseDelivered(ExchangeID(number: number), status: 200, end: 1), 3)
         }
         try feed.start(8, at: 4, "GET", "/8")
         feed.connection(1, 5, end: .clientClosed)

@@ -16,8 +16,7 @@ enum Parity {
         let time: Nanoseconds
         /// The method, the note and the statuses.
         var exchange: String
-        /// The faults. Live, a response is recorded at the end of the link, before a fault of the same instant; in virtual
-        /// time when the client has read it.
+        /// The faults. A fault of the instant in which the client reads the response may be recorded before or after it.
         var faults = ""
         /// The bytes of the body of a request for a note.
         var sent = ""

@@ -25,7 +25,7 @@ import Wire
             seen.withLock { seen in
                 switch event {
                 case .requested(_, let head, _, _): seen.methods.append(head.method)
-                case .responseDelivered(_, let status): seen.statuses.append(status)
+                case .responseDelivered(_, let status, _): seen.statuses.append(status)
                 case .interrupted, .notHTTP, .faultInjected: seen.other.append("\(event)")
                 case .requestDelivered, .responseRead, .requestStarted, .requestRead, .responseStarted,
                     .responseSampled,

@@ -252,7 +252,7 @@ struct ProxyFeed {
                 $0.status = status
                 $0.responseBytes = bodyBytes
             }
-        case .responseDelivered(let exchange, let status):
+        case .responseDelivered(let exchange, let status, _):
             exchanges.change(exchange.number, at: time) {
                 $0.status = status
                 $0.responseDelivered = time

@@ -18,6 +18,8 @@ public final class ClientChannels {
         case attempted(HTTPConnectionID)
         /// The connection is established from this port of the client.
         case connected(HTTPConnectionID, localPort: Int)
+        /// The client has read bytes; the end of the stream counts as one.
+        case read(HTTPConnectionID, bytes: Int)
         /// The attempt has failed, or the client's socket is closed, by the client or by its peer.
         case ended(HTTPConnectionID)
     }
@@ -132,8 +134,14 @@ public final class ClientChannels {
         dialing = []
     }
 
+    fileprivate func received(_ bytes: ByteBuffer, on id: HTTPConnectionID) {
+        onActivity(.read(id, bytes: bytes.readableBytes))
+        onInput(.received(bytes, id))
+    }
+
     fileprivate func closed(_ id: HTTPConnectionID, how: HTTPCloseReason) {
         guard channels.removeValue(forKey: id) != nil else { return }
+        if how == .fin { onActivity(.read(id, bytes: 1)) }
         onActivity(.ended(id))
         onInput(.closed(id, how))
     }
@@ -169,7 +177,7 @@ private final class ConnectionHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        channels.onInput(.received(unwrapInboundIn(data), id))
+        channels.received(unwrapInboundIn(data), on: id)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -7,6 +7,8 @@ public enum SyncClientActivity: Sendable {
     case connectionAttempted(HTTPConnectionID)
     /// The connection is established from this port of the client.
     case connected(HTTPConnectionID, localPort: Int)
+    /// The client has read bytes from the connection; the end of the stream counts as one.
+    case read(HTTPConnectionID, bytes: Int)
     /// The attempt has failed, or the client's socket is closed, by the client or by its peer.
     case connectionEnded(HTTPConnectionID)
     /// The store has committed a change.

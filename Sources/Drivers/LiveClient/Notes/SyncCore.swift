@@ -77,6 +77,7 @@ final class SyncCore {
             switch activity {
             case .attempted(let id): onActivity?(.connectionAttempted(id))
             case .connected(let id, let port): onActivity?(.connected(id, localPort: port))
+            case .read(let id, let bytes): onActivity?(.read(id, bytes: bytes))
             case .ended(let id): onActivity?(.connectionEnded(id))
             }
         }

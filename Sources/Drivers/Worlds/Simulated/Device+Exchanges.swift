@@ -26,7 +26,7 @@ extension Device {
         case .requestDelivered(let id): world.record(.arrived(number(id)))
         case .responseRead(let id, let status, let bytes):
             world.record(world.recorder.responded(number(id), status: status, bytes: bytes))
-        case .responseDelivered(let id, let status):
+        case .responseDelivered(let id, let status, _):
             // The client receives the response when it reads the last byte.
             flows[timed.flow]?.responseDelivered(to: number(id), status: status)
         case .interrupted(let id):
