@@ -81,8 +81,9 @@ extension WorldCase {
             """
             writers: { W: { user: ada } }
             steps:
-              - { at: 100ms, W: { delete: n1 } }
-              - { at: 900ms, A: { edit: n1, text: two }, mark: edited }
+              # After the first fetch, also on a busy machine.
+              - { at: 2s, W: { delete: n1 } }
+              - { at: 2800ms, A: { edit: n1, text: two }, mark: edited }
               - { when: { A: { row: n1, icon: conflict } }, within: 30s, A: { resolve: n1, with: mine } }
             expect:
               always: [{ A: { row: n1, text: two, since: edited } }]
