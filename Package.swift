@@ -64,6 +64,7 @@ let package = Package(
         .library(name: "LiveClient", targets: ["Client", "LiveClient"]),
         .library(name: "Worlds", targets: ["ConfigFiles", "Scenario", "Worlds"]),
         .library(name: "SlowlaneTesting", targets: ["SlowlaneTesting"]),
+        .library(name: "SlowlaneScenarioTesting", targets: ["SlowlaneScenarioTesting"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -146,7 +147,8 @@ let package = Package(
             ]),
         target(
             "Program", "SlowlaneTesting",
-            ["Determinism", "LinkModel", "Impairment", "Scenario", "ConfigFiles", "Proxy", "Worlds", "NIOPosix"]),
+            ["Determinism", "LinkModel", "Impairment", "ConfigFiles", "Proxy", "NIOPosix"]),
+        target("Program", "SlowlaneScenarioTesting", ["Scenario", "ConfigFiles", "Worlds"]),
         // C: declarations of system calls, and the files in the program.
         .target(name: "CResources", path: "Sources/C/CResources", exclude: ["dashboard"]),
         .target(name: "CRelay", path: "Sources/C/CRelay"),
@@ -256,7 +258,7 @@ let package = Package(
             "Program", "SlowlaneTestingTests",
             [
                 "LinkModel", "Impairment", "Scenario", "ConfigFiles", "Proxy", "NotesService", "NotesServer", "Worlds",
-                "SlowlaneTesting", "TestSupport",
+                "SlowlaneTesting", "SlowlaneScenarioTesting", "TestSupport",
             ]),
         tests("", "TidyTests", ["TestSupport"]),
     ],

@@ -1,9 +1,9 @@
-//  SlowlaneTesting: networks and scenarios in tests of Swift packages.
+//  SlowlaneTesting: networks in tests of Swift packages.
 //
 //  Owns: the traits of Swift Testing, the network of a test (one proxy on a free loopback port), the declared faults that
 //  must fire.
 //
-//  Does not own: proxies (Proxy), profiles and scenario files (ConfigFiles), runs of scenarios (Worlds/Simulated).
+//  Does not own: proxies (Proxy), profiles (ConfigFiles), scenarios (SlowlaneScenarioTesting).
 
 public import Impairment
 

@@ -1,7 +1,7 @@
 import ConfigFiles
 import Foundation
 import Scenario
-import SlowlaneTesting
+import SlowlaneScenarioTesting
 import Synchronization
 import TestSupport
 import Testing

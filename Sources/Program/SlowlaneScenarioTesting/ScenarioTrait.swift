@@ -1,3 +1,9 @@
+//  SlowlaneScenarioTesting: scenarios in tests of Swift packages.
+//
+//  Owns: the trait of Swift Testing that runs a scenario, the issue of each check that does not pass.
+//
+//  Does not own: scenario files (ConfigFiles), runs of scenarios (Worlds/Simulated), networks of tests (SlowlaneTesting).
+
 internal import ConfigFiles
 internal import Scenario
 public import Testing
