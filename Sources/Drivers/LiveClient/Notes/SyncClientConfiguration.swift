@@ -35,8 +35,8 @@ public struct SyncClientConfiguration: Sendable {
     public var policy = SyncPolicy()
     /// The timeouts of exchanges and connections.
     public var timeouts = HTTPTimeouts()
-    /// Deliberate defects, to prove that scenarios detect them.
-    public var mutants: Set<Mutant> = []
+    /// Changes the configuration of the engine before it starts: its decisions, for example.
+    public var adapt: @Sendable (inout SyncEngine.Configuration) -> Void = { _ in }
     /// The version of the client that is emulated.
     public var version = ClientVersion.current
     /// Called on the client's own thread with its activity; must not block.
