@@ -46,7 +46,7 @@ public enum LiveRun {
         defer { folder.remove() }
         let notes =
             scenario.server == .builtIn
-            ? try RunServer(scenario, seed: seed, path: folder.path("server.db"), behavior: behavior) : nil
+            ? try RunServer(scenario, seed: seed, path: folder.path("server.db"), behavior: behavior.server) : nil
         let world = try World(scenario, seed: seed, notes)
         let server = try await LiveServer.start(scenario, notes, world, folder)
         var outputs: [ProgramOutput] = []

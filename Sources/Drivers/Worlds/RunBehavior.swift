@@ -11,16 +11,19 @@ public struct RunBehavior: Sendable {
     /// A change of the configuration of a sync client, before each of its starts.
     public typealias ClientAdaptation = @Sendable (inout SyncEngine.Configuration) -> Void
 
-    /// Adapts the reference clients.
-    public private(set) var adaptClient: ClientAdaptation = { _ in }
-    /// Deliberate defects of the server.
-    public var server: Set<ServerMutant> = []
-    /// Deliberate defects of the expense app.
-    public var expense: Set<ExpenseMutant> = []
-    /// Deliberate defects of the reader.
-    public var reader: Set<ReaderMutant> = []
-    /// Deliberate defects of the field app.
-    public var field: Set<FieldMutant> = []
+    /// A change of an app's configuration and of what it has stored, before each of its starts.
+    public typealias AppAdaptation = @Sendable (inout AppConfiguration, inout AppState) -> Void
+
+    private var adaptClient: ClientAdaptation = { _ in }
+    private var adaptApp: [Scenario.App: AppAdaptation] = [:]
+    /// The notes server.
+    public var server = NotesService.Behavior()
+    /// The expense app.
+    public var expense = ExpenseBehavior()
+    /// The reader.
+    public var reader = ReaderBehavior()
+    /// The field app.
+    public var field = FieldBehavior()
 
     /// Creates the behaviour of this program's clients, apps and server.
     public init() {}
@@ -31,6 +34,19 @@ public struct RunBehavior: Sendable {
             earlier(&configuration)
             adapt(&configuration)
         }
+    }
+
+    /// Adds an adaptation of an app to the earlier ones.
+    public mutating func adapt(_ app: Scenario.App, _ adapt: @escaping AppAdaptation) {
+        adaptApp[app] = { [earlier = adaptApp[app]] configuration, state in
+            earlier?(&configuration, &state)
+            adapt(&configuration, &state)
+        }
+    }
+
+    /// Adapts the start of an app.
+    func adapt(_ app: Scenario.App, _ configuration: inout AppConfiguration, _ state: inout AppState) {
+        adaptApp[app]?(&configuration, &state)
     }
 
     /// Returns the adaptation of a device's client: the legacy client has its own.

@@ -19,10 +19,12 @@ extension Scenario.App {
         func machine(_ engine: some AppEngine) -> any RunningApp {
             AppMachine(engine: engine, host: host, authorization: authorization, timeouts: timeouts)
         }
+        var (configuration, state) = (configuration, state)
+        behavior.adapt(self, &configuration, &state)
         return switch self {
-        case .expense: machine(try ExpenseEngine(configuration, restoring: state, mutants: behavior.expense))
-        case .reader: machine(try ReaderEngine(configuration, restoring: state, mutants: behavior.reader))
-        case .field: machine(try FieldEngine(configuration, restoring: state, mutants: behavior.field))
+        case .expense: machine(try ExpenseEngine(configuration, restoring: state, behavior: behavior.expense))
+        case .reader: machine(try ReaderEngine(configuration, restoring: state, behavior: behavior.reader))
+        case .field: machine(try FieldEngine(configuration, restoring: state, behavior: behavior.field))
         }
     }
 }

@@ -1,3 +1,4 @@
+internal import Client
 internal import Expense
 internal import Scenario
 internal import ScenarioRunner
@@ -14,7 +15,11 @@ extension MutantGallery {
                 scenario: "pattern-b-add-fails",
                 "always: X e2 opacity 0.5 since added until 30.0 s"),
             in: ["pattern-b-add-fails", "pattern-b-delete-fails"]
-        ) { _ = $0.expense.insert(.noPendingLook) },
+        ) {
+            $0.expense.look = { [earlier = $0.expense.look] isOffline, pending, hasErrors in
+                earlier(isOffline, hasErrors ? pending : nil, hasErrors)
+            }
+        },
         .expense(
             "pending-look-online",
             "A record with a pending change is grey while the device is online.",
@@ -23,7 +28,11 @@ extension MutantGallery {
                 scenario: "pattern-b-no-flicker",
                 "always: X e2 opacity 1"),
             in: ["pattern-b-no-flicker", "pattern-b-delete-fails"]
-        ) { _ = $0.expense.insert(.pendingLookOnline) },
+        ) {
+            $0.expense.look = { [earlier = $0.expense.look] _, pending, hasErrors in
+                earlier(true, pending, hasErrors)
+            }
+        },
         .expense(
             "pending-action-kept",
             "A record that was added stays pending after the server has accepted it.",
@@ -32,7 +41,7 @@ extension MutantGallery {
                 scenario: "pattern-b-add-fails",
                 "always: X e2 opacity 1 since 40.0 s until 60.0 s"),
             in: ["pattern-b-add-fails (accepted)", "expense-queue"]
-        ) { _ = $0.expense.insert(.pendingActionKept) },
+        ) { $0.expense.endsPendingAdditions = false },
         .expense(
             "queue-drained-in-parallel",
             "All queued writes are sent at once.",
@@ -41,7 +50,7 @@ extension MutantGallery {
                 scenario: "expense-missed-updates",
                 "traffic: PATCH e2 from X at the proxy between 30.0 s and 35.0 s, count 0"),
             in: ["expense-missed-updates", "expense-queue"]
-        ) { _ = $0.expense.insert(.queueDrainedInParallel) },
+        ) { $0.expense.writesAtOnce = 6 },
         .expense(
             "reads-before-writes",
             "After an outage the client reads before it has sent the queued writes.",
@@ -50,7 +59,7 @@ extension MutantGallery {
                 scenario: "expense-missed-updates",
                 "traffic: any from X at the proxy between 30.0 s and 60.0 s, order PATCH e1, PATCH e2, GET any"),
             in: ["expense-missed-updates", "expense-queue"]
-        ) { _ = $0.expense.insert(.readsBeforeWrites) },
+        ) { $0.expense.readsFirst = true },
         .expense(
             "original-value-lost",
             "The original value of a record is lost when an update of it is rejected.",
@@ -59,7 +68,7 @@ extension MutantGallery {
                 scenario: "pattern-b-update-fails",
                 "always: X e1 text 12.00 since rejected"),
             in: ["pattern-b-update-fails", "expense-queue (rejected)"]
-        ) { _ = $0.expense.insert(.originalValueLost) },
+        ) { $0.expense.confirmedAfterRejection = { $0.merging($1) } },
         .expense(
             "error-path-missing",
             "The ancestors of a record with an error have no mark.",
@@ -68,7 +77,7 @@ extension MutantGallery {
                 scenario: "pattern-b-add-fails",
                 "always: X r1 marker red since rejected until dismissed"),
             in: ["pattern-b-add-fails", "pattern-b-update-fails"]
-        ) { _ = $0.expense.insert(.errorPathMissing) },
+        ) { $0.expense.marksPathToErrors = false },
         .expense(
             "form-sent-after-outage",
             "A form that was submitted offline is sent after the outage.",
@@ -77,7 +86,7 @@ extension MutantGallery {
                 scenario: "pattern-c-form-corrected",
                 "traffic: POST any from X at the proxy between 10.0 s and 45.0 s, count 0"),
             in: ["pattern-c-form-corrected", "pattern-c-form"]
-        ) { _ = $0.expense.insert(.formSentAfterOutage) },
+        ) { $0.expense.keepsFormsOffline = true },
         .expense(
             "form-sent-again",
             "A form whose response was lost is sent again under another operation id.",
@@ -86,7 +95,7 @@ extension MutantGallery {
                 scenario: "pattern-c-form",
                 "finally: server has 1 note"),
             in: ["pattern-c-form (lost)", "pattern-c-form-corrected"]
-        ) { _ = $0.expense.insert(.formSentAgain) },
+        ) { $0.expense.repeatsLostForms = true },
         .expense(
             "stale-page-offline",
             "A page shows stored data while the device is offline.",
@@ -95,7 +104,7 @@ extension MutantGallery {
                 scenario: "pattern-d-page",
                 "always: X field not balance=100.00 since 5.5 s until retried"),
             in: ["pattern-d-page", "pattern-c-form-corrected"]
-        ) { _ = $0.expense.insert(.stalePageOffline) },
+        ) { $0.expense.keepsPagesOffline = true },
         .expense(
             "writes-lost-on-restart",
             "The write queue is lost when the app starts again.",
@@ -104,6 +113,6 @@ extension MutantGallery {
                 scenario: "pattern-a-pin",
                 "traffic: PATCH c1 from X, responses 200"),
             in: ["pattern-a-pin", "expense-queue"]
-        ) { _ = $0.expense.insert(.writesLostOnRestart) },
+        ) { $0.adapt(.expense) { _, state in state = state.without("write/") } },
     ]
 }

@@ -1,3 +1,4 @@
+internal import Client
 internal import Field
 internal import Scenario
 internal import ScenarioRunner
@@ -14,7 +15,7 @@ extension MutantGallery {
                 scenario: "field-photo-resumes",
                 "traffic: DELETE any from F, count 0"),
             in: ["field-photo-resumes", "field-killed-anywhere"]
-        ) { _ = $0.field.insert(.uploadRestarted) },
+        ) { $0.field.resumesUploads = false },
         .field(
             "download-restarted",
             "A download that was interrupted begins again at its first byte.",
@@ -23,7 +24,7 @@ extension MutantGallery {
                 scenario: "field-interface-policy",
                 "traffic: GET f1 from F, bytes down 300000 to 500000"),
             in: ["field-interface-policy", "field-large-file-over-edge"]
-        ) { _ = $0.field.insert(.downloadRestarted) },
+        ) { $0.field.resumesDownloads = false },
         .field(
             "cellular-used",
             "A cellular network is used although the policy allows Wi-Fi only.",
@@ -32,7 +33,7 @@ extension MutantGallery {
                 scenario: "field-interface-policy",
                 "traffic: any from F at the proxy between 8.0 s and 30.0 s, count 0"),
             in: ["field-interface-policy", "field-first-use (cellular)"]
-        ) { _ = $0.field.insert(.cellularUsed) },
+        ) { $0.adapt(.field) { configuration, _ in configuration.settings["network"] = "any" } },
         .field(
             "late-by-device-clock",
             "An answer whose period is over by the device's clock is not sent.",
@@ -41,7 +42,7 @@ extension MutantGallery {
                 scenario: "field-batches-by-period",
                 "always: F a1 text 20, error none since first"),
             in: ["field-batches-by-period (clock)", "field-daily-cache"]
-        ) { _ = $0.field.insert(.lateByDeviceClock) },
+        ) { $0.field.judgesPeriods = true },
         .field(
             "pushed-row-deleted-early",
             "A pushed record is deleted before a payload that contains it was pulled.",
@@ -50,7 +51,7 @@ extension MutantGallery {
                 scenario: "field-pushed-but-not-pulled",
                 "always: F a1 text yes, error none since answered"),
             in: ["field-pushed-but-not-pulled", "field-stitching"]
-        ) { _ = $0.field.insert(.pushedRowDeletedEarly) },
+        ) { $0.field.keepsPushedAnswers = false },
         .field(
             "files-in-parallel",
             "All files are transferred at once.",
@@ -59,7 +60,7 @@ extension MutantGallery {
                 scenario: "field-one-file-at-a-time",
                 "traffic: GET f2 from F at the proxy between holding and released, count 0"),
             in: ["field-one-file-at-a-time", "field-quota"]
-        ) { _ = $0.field.insert(.filesInParallel) },
+        ) { $0.field.filesAtOnce = 6 },
         .field(
             "digest-not-checked",
             "A file counts as pulled although its digest is wrong.",
@@ -68,7 +69,7 @@ extension MutantGallery {
                 scenario: "field-corrupt-file",
                 "always: F f1 text missing until opened"),
             in: ["field-corrupt-file", "field-one-file-at-a-time"]
-        ) { _ = $0.field.insert(.digestNotChecked) },
+        ) { $0.field.checksDigests = false },
         .field(
             "poison-blocks-batch",
             "A record that the server has rejected blocks those that follow it.",
@@ -77,7 +78,7 @@ extension MutantGallery {
                 scenario: "field-poison-record",
                 "traffic: POST any from F between 0.0 s and 60.0 s, count 1"),
             in: ["field-poison-record", "field-late-answer"]
-        ) { _ = $0.field.insert(.poisonBlocksBatch) },
+        ) { $0.field.results = .allOrNothing },
         .field(
             "stale-payload-kept",
             "A payload of an earlier day is not refreshed.",
@@ -86,7 +87,7 @@ extension MutantGallery {
                 scenario: "field-daily-cache",
                 "traffic: GET any from F at the proxy between morning and 130.0 s, count 1"),
             in: ["field-daily-cache", "field-overnight"]
-        ) { _ = $0.field.insert(.stalePayloadKept) },
+        ) { $0.field.pullsDaily = false },
         .field(
             "partial-file-opened",
             "A file is opened before all of it has arrived.",
@@ -95,7 +96,7 @@ extension MutantGallery {
                 scenario: "field-large-file-over-edge",
                 "always: F screen f1, error loading since opened until 900.0 s"),
             in: ["field-large-file-over-edge", "field-interface-policy"]
-        ) { _ = $0.field.insert(.partialFileOpened) },
+        ) { $0.field.opensPartialFiles = true },
         .field(
             "identity-per-attempt",
             "A record gets another identity with each attempt.",
@@ -104,6 +105,6 @@ extension MutantGallery {
                 scenario: "field-killed-anywhere",
                 "finally: server i1 revision 2"),
             in: ["field-killed-anywhere", "field-pushed-but-not-pulled (lost)"]
-        ) { _ = $0.field.insert(.identityPerAttempt) },
+        ) { $0.field.keepsIdentities = false },
     ]
 }

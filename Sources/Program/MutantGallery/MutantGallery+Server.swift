@@ -12,7 +12,7 @@ extension MutantGallery {
             origin: "the notes server of 2013: parallel writes with one base are accepted",
             by: .invariant(.noSilentOverwrite),
             in: ["edit-vs-edit", "clock-jumps"]
-        ) { _ = $0.server.insert(.noCompareAndSwap) },
+        ) { $0.server.comparesRevisions = false },
         .server(
             "replay-not-idempotent",
             "A repeated operation is executed again, in place of a repeated result.",
@@ -21,7 +21,7 @@ extension MutantGallery {
                 scenario: "put-answer-lost",
                 "traffic: PUT n1 from A, responses lost 2xx, same body and idempotency-key"),
             broken: .noDuplicateEffect, in: ["put-answer-lost", "half-open"]
-        ) { _ = $0.server.insert(.replayNotIdempotent) },
+        ) { $0.server.repetition = .executed },
         .server(
             "key-reused-gets-first-result",
             "Another request with a known operation id gets the result of the first.",
@@ -30,7 +30,7 @@ extension MutantGallery {
                 scenario: "operation-ids",
                 "traffic: POST any from W, responses 201 200 422 409"),
             broken: .noDuplicateEffect, in: ["operation-ids", "deleted-stays-deleted"]
-        ) { _ = $0.server.insert(.keyReusedGetsFirstResult) },
+        ) { $0.server.repetition = .trusted },
         .server(
             "deleted-name-created-again",
             "A note that was deleted can be created again.",
@@ -39,20 +39,20 @@ extension MutantGallery {
                 scenario: "operation-ids",
                 "traffic: POST any from W, responses 201 200 422 409"),
             broken: .deletesStick, in: ["operation-ids", "deleted-stays-deleted"]
-        ) { _ = $0.server.insert(.deletedNameCreatedAgain) },
+        ) { $0.server.reusesIDs = true },
         .server(
             "revision-used-again",
             "A write keeps the revision of the note.",
             origin: "the notes server of 2013: revisions are not monotonic",
             by: .invariant(.monotonicRevision),
             in: ["burst-on-edge", "edit-offline-simple", "half-open"]
-        ) { _ = $0.server.insert(.revisionUsedAgain) },
+        ) { $0.server.changesRevisions = false },
         .server(
             "no-tombstone",
             "A deletion leaves no tombstone, so that other devices do not learn of it.",
             origin: "the notes server of 2013: no tombstones",
             by: .invariant(.convergence),
             in: ["edit-vs-remote-delete", "remote-delete-propagates"]
-        ) { _ = $0.server.insert(.noTombstone) },
+        ) { $0.server.leavesTombstones = false },
     ]
 }

@@ -5,6 +5,7 @@
 //  Does not own: the behaviours (Client, the apps, NotesService), the worlds in which they run, the proof that scenarios detect
 //  mutants (ScenarioRunner).
 
+internal import Client
 internal import Scenario
 public import ScenarioRunner
 internal import Worlds
@@ -77,5 +78,12 @@ extension RunMutant {
         RunMutant(
             name, of: .app(.field), defect, origin: origin, by: detector, broken: .noLostWrite, in: runs,
             change: change)
+    }
+}
+
+extension AppState {
+    /// Returns the state without the values whose keys begin with a prefix.
+    func without(_ prefix: String) -> AppState {
+        AppState(values(under: "").filter { !$0.key.hasPrefix(prefix) })
     }
 }

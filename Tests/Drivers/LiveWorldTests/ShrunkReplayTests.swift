@@ -58,7 +58,7 @@ import Worlds
                 guard let text = try? ScenarioWriter.text(scenario) else { return false }
                 return (try? ScenarioFile(parsing: text, file: "x.yaml")) != nil
             }, hasTime: { true }, wifi: profile("wifi") ?? .init("clear", .clear),
-            unnamedLink: ProfileCatalogue.unnamed, profile: profile, hasMutants: !mutants.isEmpty)
+            unnamedLink: ProfileCatalogue.unnamed, profile: profile, hasOtherBehavior: !mutants.isEmpty)
     }
 
     private static func failed(_ verdict: Verdict) -> [String] {

@@ -27,7 +27,7 @@ import Testing
                 return (try? ScenarioFile(parsing: text, file: "x.yaml")) != nil
             }, hasTime: { true }, wifi: profile("wifi") ?? .init("clear", .clear),
             unnamedLink: ProfileCatalogue.unnamed,
-            profile: profile, hasMutants: !mutants.isEmpty)
+            profile: profile, hasOtherBehavior: !mutants.isEmpty)
     }
 
     private static func shrink(_ scenario: Scenario, _ mutant: RunMutant, runsMax: Int = 2000) throws -> Shrinker.Result

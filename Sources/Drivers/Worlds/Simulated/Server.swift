@@ -26,7 +26,7 @@ final class Server {
     private let clock = Clock()
 
     init(
-        _ scenario: Scenario, seed: UInt64, storage: ServerStorage, behavior: RunBehavior
+        _ scenario: Scenario, seed: UInt64, storage: ServerStorage, behavior: NotesService.Behavior
     ) throws(SetupError) {
         run = try RunServer(
             scenario, seed: seed, storage: storage, behavior: behavior,

@@ -56,7 +56,7 @@ final class World {
         } catch {
             throw SetupError(error.description)
         }
-        server = try Server(scenario, seed: seed, storage: storage, behavior: behavior)
+        server = try Server(scenario, seed: seed, storage: storage, behavior: behavior.server)
         for (row, uuid) in server.run.names { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
         devices = scenario.devices.map { Device($0, in: self) }
         writers = scenario.writers.map { Writer($0, in: self) }
