@@ -88,7 +88,7 @@ actor DeviceDriver: ClientDriver {
         configuration.policy = SyncPolicy(world.scenario.policy)
         configuration.timeouts = HTTPTimeouts(world.scenario.policy)
         configuration.adapt = adapt
-        configuration.version = version
+        configuration.policy.heldKinds = version.heldKinds
         configuration.seed = seeds.bits()
         configuration.mustEnd = { [world, name] in world.mustEnd(name) }
         configuration.isHostResolvable = { [link] in link.isNameResolved }
@@ -226,7 +226,7 @@ actor DeviceDriver: ClientDriver {
     /// Returns whether the store's file refuses a version of the client.
     private func isStoreNewer(than version: ClientVersion) -> Bool {
         do {
-            try SyncStore.check(path: storePath, canBeOpenedBy: version)
+            try SyncStore.check(path: storePath, canBeOpenedBy: version.rawValue)
             return false
         } catch {
             return error.kind == .newer

@@ -57,14 +57,14 @@ extension SyncEngine {
         schedule(id)
     }
 
-    /// Pins a record: a change that only the first version of the client knows, and that stays in its outbox.
-    public mutating func pin(_ id: RecordID, at now: Instant) throws(RecordError) {
-        guard version == .first else { throw .noPins }
+    /// Adds a change of a kind that stays in the outbox (``SyncPolicy/heldKinds``).
+    public mutating func hold(_ kind: String, of id: RecordID, at now: Instant) throws(RecordError) {
+        guard policy.heldKinds.contains(kind) else { throw .unknownKind }
         guard let record = records[id], !record.isDeleted else { throw .unknown }
         tick(now)
         beginUserChange()
         store(record)
-        enqueue(.unknown(ClientVersion.pin), record)
+        enqueue(.unknown(kind), record)
         schedule(id)
     }
 

@@ -15,8 +15,6 @@ extension SyncEngine {
         public var tokens: SyncTokens?
         /// The random seed of identifiers and retry delays; must differ each time a client starts.
         public var seed: UInt64
-        /// The version of the client that is emulated.
-        public var version = ClientVersion.current
 
         /// Creates a configuration.
         public init(

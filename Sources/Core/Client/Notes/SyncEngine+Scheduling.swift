@@ -35,7 +35,7 @@ extension SyncEngine {
         if let sequence = schedule.queue.first, let head = entries[sequence] {
             if schedule.mustReconcile { return .reconcile(id, sequence: sequence) }
             let isHeld = policy.holdsConflicts && records[id]?.theirs != nil
-            if head.parked == nil, !isHeld, !version.keeps(head.kind) { return .push(id, sequence: sequence) }
+            if head.parked == nil, !isHeld, !policy.holds(head.kind) { return .push(id, sequence: sequence) }
             return nil
         }
         return schedule.wantsFetch && !schedule.isFetching ? .fetch(id) : nil

@@ -5,7 +5,7 @@ extension SyncEngine {
     /// Adds a stored entry to its record's queue.
     mutating func insert(_ entry: OutboxEntry) {
         var entry = entry
-        if version.keeps(entry.kind) {
+        if policy.holds(entry.kind) {
             entry.parked = nil
         } else if case .unknown(let name) = entry.kind, entry.parked == nil {
             entry.parked = "a change of the kind '\(name.prefix(40))' needs a newer version"

@@ -56,8 +56,8 @@ public struct SyncEngine: Sendable {
         case notInConflict
         /// The record has no parked change.
         case notParked
-        /// This version has no pins.
-        case noPins
+        /// The client keeps no changes of that kind.
+        case unknownKind
 
         public var description: String {
             switch self {
@@ -65,7 +65,7 @@ public struct SyncEngine: Sendable {
             case .exists: "the identifier is in use"
             case .notInConflict: "the record is not in conflict"
             case .notParked: "no change of the record was rejected"
-            case .noPins: "this version has no pins"
+            case .unknownKind: "this version has no such change"
             }
         }
     }
@@ -89,7 +89,6 @@ public struct SyncEngine: Sendable {
     let resource: any SyncResource
     let policy: SyncPolicy
     let behavior: SyncBehavior
-    let version: ClientVersion
     /// The account of the client's configuration.
     let configured: SyncAccount?
 
@@ -137,7 +136,6 @@ public struct SyncEngine: Sendable {
         resource = configuration.resource
         policy = configuration.policy
         behavior = configuration.behavior
-        version = configuration.version
         configured = configuration.account
         account = state.account
         index = state.index

@@ -90,6 +90,9 @@ public struct SyncPolicy: Hashable, Sendable {
     public var durability = Durability.beforeSending
     /// The effect of the response to a change on later edits.
     public var laterEdits = LaterEdits.kept
+    /// The kinds of changes, by their stored names, that stay in the outbox and are not sent: a later version or another part
+    /// of the app does that. Other kinds that the client does not know are parked.
+    public var heldKinds: Set<String> = []
     /// Whether edits of a record in conflict wait until the user has resolved the conflict.
     public var holdsConflicts = true
     /// Whether a pause that the server has requested (`Retry-After`) outlasts a recovery of the network and a sync by the
@@ -130,6 +133,11 @@ public struct SyncPolicy: Hashable, Sendable {
         }
         let half = max(1, longestDelay.count / 2)
         return 2 + doublings + Int(clamping: max(0, duration.count) / half)
+    }
+
+    /// Returns whether changes of a kind stay in the outbox.
+    func holds(_ kind: OutboxEntry.Kind) -> Bool {
+        if case .unknown(let name) = kind { heldKinds.contains(name) } else { false }
     }
 
     /// Returns the delay after a number of failures in a row.

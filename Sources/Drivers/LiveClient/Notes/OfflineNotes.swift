@@ -204,7 +204,7 @@ extension OfflineNotes.NoteError {
     public init(_ error: SyncEngine.RecordError) {
         description =
             switch error {
-            case .noPins: error.description
+            case .unknownKind: error.description
             case .unknown: "no such note ('slowlane notes list' shows all)"
             case .exists: "a note with this uuid exists"
             case .notInConflict:

@@ -37,8 +37,6 @@ public struct SyncClientConfiguration: Sendable {
     public var timeouts = HTTPTimeouts()
     /// Changes the configuration of the engine before it starts: its decisions, for example.
     public var adapt: @Sendable (inout SyncEngine.Configuration) -> Void = { _ in }
-    /// The version of the client that is emulated.
-    public var version = ClientVersion.current
     /// Called on the client's own thread with its activity; must not block.
     public var onActivity: (@Sendable (SyncClientActivity) -> Void)?
     /// Called on the client's own thread after each commit of the store has been reported; if it returns `true`, the

@@ -63,7 +63,6 @@ final class SyncCore {
             resource: configuration.resource, restoring: try store.load(),
             account: SyncAccount(user: configuration.user, server: configuration.address),
             policy: configuration.policy, tokens: Self.tokens(configuration), seed: configuration.seed)
-        engine.version = configuration.version
         configuration.adapt(&engine)
         machine = SyncMachine(
             engine: SyncEngine(engine),

@@ -112,7 +112,7 @@ final class Device {
         var configuration = SyncEngine.Configuration(
             restoring: store.state, account: SyncAccount(user: user, server: Server.host),
             policy: SyncPolicy(world.scenario.policy), tokens: tokens, seed: seeds.bits())
-        configuration.version = version
+        configuration.policy.heldKinds = version.heldKinds
         adapt(&configuration)
         let engine = SyncEngine(configuration)
         var machine = SyncMachine(
