@@ -134,16 +134,22 @@ let package = Package(
         target(
             "Drivers", "ScenarioRunner",
             [
-                "Determinism", "Wire", "LinkModel", "Client", "Scenario", "Expense", "Reader", "Field", "ConfigFiles",
-                "PacketCapture", "NotesService", "Worlds", "LiveWorld", "CommandSupport",
+                "Determinism", "Wire", "LinkModel", "Scenario", "ConfigFiles", "PacketCapture", "Worlds", "LiveWorld",
+                "CommandSupport",
             ]),
-        // Arguments, sessions, texts; traits for tests.
+        // Deliberate defects; arguments, sessions, texts; traits for tests.
+        target(
+            "Program", "MutantGallery",
+            [
+                "Determinism", "Client", "Scenario", "Expense", "Reader", "Field", "NotesService", "Worlds",
+                "ScenarioRunner",
+            ]),
         program(
             "Program", "slowlane",
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "Client", "Scenario", "ConfigFiles",
-                "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI", "Worlds",
-                "CommandSupport", "ScenarioRunner", "ArgumentParser", "Logging", "NIOCore", "NIOPosix",
+                "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI", "CommandSupport",
+                "ScenarioRunner", "MutantGallery", "ArgumentParser", "Logging", "NIOCore", "NIOPosix",
             ]),
         target(
             "Program", "SlowlaneTesting",
@@ -231,19 +237,19 @@ let package = Package(
             "Drivers", "WorldsTests",
             [
                 "Determinism", "LinkModel", "Client", "Scenario", "Expense", "Reader", "Field", "ConfigFiles", "Worlds",
-                "TestSupport",
+                "ScenarioRunner", "MutantGallery", "TestSupport",
             ]),
         tests(
             "Drivers", "LiveWorldTests",
             [
                 "Determinism", "Wire", "LinkModel", "Impairment", "Client", "Scenario", "ConfigFiles", "LiveClient",
-                "Worlds", "LiveWorld", "TestSupport",
+                "Worlds", "LiveWorld", "ScenarioRunner", "MutantGallery", "TestSupport",
             ]),
         tests(
             "Drivers", "ScenarioRunnerTests",
             [
                 "Determinism", "Wire", "LinkModel", "Client", "Scenario", "ConfigFiles", "Worlds", "CommandSupport",
-                "ScenarioRunner", "TestSupport",
+                "ScenarioRunner", "MutantGallery", "TestSupport",
             ]),
         tests(
             "Program", "CommandSupportTests",

@@ -16,7 +16,7 @@ actor AppDriver: ClientDriver {
     private let user: String
     private let app: Scenario.App
     private let settings: RecordFields
-    private let mutants: [RunMutant]
+    private let behavior: RunBehavior
     private let storePath: String
     private var client: AppClient?
     private var interface = AppInterface(isUp: true)
@@ -29,7 +29,7 @@ actor AppDriver: ClientDriver {
     private static let prepareMax = Duration.seconds(60)
 
     init(
-        _ app: Scenario.App, _ device: Scenario.Device, in world: World, mutants: [RunMutant], _ folder: RunFolder,
+        _ app: Scenario.App, _ device: Scenario.Device, in world: World, _ behavior: RunBehavior, _ folder: RunFolder,
         server: LiveServer.Address
     ) async throws {
         self.app = app
@@ -37,7 +37,7 @@ actor AppDriver: ClientDriver {
         name = device.name
         user = device.user
         self.world = world
-        self.mutants = mutants
+        self.behavior = behavior
         storePath = folder.path("\(device.name).db")
         ids = RandomIdentifiers(seed: world.seed, "user/\(device.name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(device.name)")
@@ -78,7 +78,7 @@ actor AppDriver: ClientDriver {
     private func configuration() -> AppClient.Configuration {
         let credentials = Base64.encode(Array("\(user):\(RunServer.password)".utf8))
         let host = "127.0.0.1:\(link.port)"
-        let (app, settings, seed, mutants) = (app, settings, seeds.bits(), mutants)
+        let (app, settings, seed, behavior) = (app, settings, seeds.bits(), behavior)
         let (timeouts, wallShift) = (HTTPTimeouts(world.scenario.policy), wallShift)
         let target = ClientChannels.Target(host: "127.0.0.1", port: link.port) { [link] in link.isNameResolved }
         var configuration = AppClient.Configuration(target: target, storePath: storePath) { state in
@@ -86,7 +86,7 @@ actor AppDriver: ClientDriver {
                 AppConfiguration(
                     seed: seed, clock: WallClock(startMilliseconds: Self.milliseconds(shiftedBy: wallShift)),
                     settings: settings), restoring: state, host: host, authorization: "Basic \(credentials)",
-                timeouts: timeouts, mutants: mutants)
+                timeouts: timeouts, behavior: behavior)
         }
         configuration.interface = interface
         configuration.mustEnd = { [world, name] in world.mustEnd(name) }

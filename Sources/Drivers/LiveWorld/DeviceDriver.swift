@@ -13,7 +13,7 @@ actor DeviceDriver: ClientDriver {
     let link: DeviceLink
     var isStopped = false
     private let user: String
-    private let mutants: Set<Mutant>
+    private let adapt: RunBehavior.ClientAdaptation
     private let storePath: String
     private var client: SyncClient?
     private var interface = NetworkInterface(isUp: true)
@@ -33,13 +33,13 @@ actor DeviceDriver: ClientDriver {
     private static let prepareMax = Duration.seconds(60)
 
     init(
-        _ device: Scenario.Device, in world: World, mutants: Set<Mutant>, _ folder: RunFolder,
+        _ device: Scenario.Device, in world: World, _ behavior: RunBehavior, _ folder: RunFolder,
         server: LiveServer.Address
     ) async throws {
         name = device.name
         user = device.user
         self.world = world
-        self.mutants = device.mutants(mutants)
+        adapt = behavior.adaptation(of: device)
         storePath = folder.path("\(device.name).db")
         version = ClientVersion(rawValue: world.scenario.initialVersion(of: device.name)) ?? .current
         storeVersion = version
@@ -87,8 +87,8 @@ actor DeviceDriver: ClientDriver {
         if let tokens { configuration.credentials = .tokens(tokens) }
         configuration.policy = SyncPolicy(world.scenario.policy)
         configuration.timeouts = HTTPTimeouts(world.scenario.policy)
-        configuration.mutants = mutants
-        configuration.version = version
+        configuration.adapt = adapt
+        configuration.policy.heldKinds = version.heldKinds
         configuration.seed = seeds.bits()
         configuration.mustEnd = { [world, name] in world.mustEnd(name) }
         configuration.isHostResolvable = { [link] in link.isNameResolved }
@@ -226,7 +226,7 @@ actor DeviceDriver: ClientDriver {
     /// Returns whether the store's file refuses a version of the client.
     private func isStoreNewer(than version: ClientVersion) -> Bool {
         do {
-            try SyncStore.check(path: storePath, canBeOpenedBy: version)
+            try SyncStore.check(path: storePath, canBeOpenedBy: version.rawValue)
             return false
         } catch {
             return error.kind == .newer

@@ -29,14 +29,14 @@ public enum LiveRun {
     /// Runs a scenario.
     ///
     /// - Parameters:
-    ///   - mutants: Deliberate defects of the reference clients and the server.
+    ///   - behavior: The behaviour of the clients and the server.
     ///   - seed: The random seed; the scenario's by default.
     ///   - acts: Acts of users besides those of the scenario. An act that is not possible, or comes after the last step,
     ///     has no consequences.
     ///   - onEvent: Called with each event of the history, in order.
     /// - Throws: A `SetupError`, an error of the system, or `CancellationError` if the task is cancelled.
     public static func run(
-        _ scenario: Scenario, mutants: [RunMutant] = [], seed: UInt64? = nil,
+        _ scenario: Scenario, behavior: RunBehavior = RunBehavior(), seed: UInt64? = nil,
         acts: AsyncStream<UserAct>? = nil,
         onEvent: @escaping @Sendable (History.Entry) -> Void = { _ in }
     ) async throws -> RunResult {
@@ -46,14 +46,14 @@ public enum LiveRun {
         defer { folder.remove() }
         let notes =
             scenario.server == .builtIn
-            ? try RunServer(scenario, seed: seed, path: folder.path("server.db"), mutants: mutants.ofServer) : nil
+            ? try RunServer(scenario, seed: seed, path: folder.path("server.db"), behavior: behavior.server) : nil
         let world = try World(scenario, seed: seed, notes)
         let server = try await LiveServer.start(scenario, notes, world, folder)
         var outputs: [ProgramOutput] = []
         do {
             let users = acts.map { acts in Task { for await act in acts { world.perform(act) } } }
             defer { users?.cancel() }
-            outputs = try await run(scenario, world, mutants: mutants, folder, server.address, onEvent)
+            outputs = try await run(scenario, world, behavior, folder, server.address, onEvent)
         } catch {
             await server.stop()
             throw error
@@ -67,7 +67,7 @@ public enum LiveRun {
 
     /// Runs a scenario; returns the output of its devices' programs.
     private static func run(
-        _ scenario: Scenario, _ world: World, mutants: [RunMutant], _ folder: RunFolder,
+        _ scenario: Scenario, _ world: World, _ behavior: RunBehavior, _ folder: RunFolder,
         _ server: LiveServer.Address, _ onEvent: @escaping @Sendable (History.Entry) -> Void
     ) async throws -> [ProgramOutput] {
         var devices: [any LiveDevice] = []
@@ -77,11 +77,11 @@ public enum LiveRun {
                     devices.append(try await ProgramClient(device, in: world, folder, server: server))
                 } else if let app = device.client.app {
                     devices.append(
-                        try await AppDriver(app, device, in: world, mutants: mutants, folder, server: server))
+                        try await AppDriver(app, device, in: world, behavior, folder, server: server))
                 } else {
                     devices.append(
                         try await DeviceDriver(
-                            device, in: world, mutants: mutants.ofClients, folder, server: server))
+                            device, in: world, behavior, folder, server: server))
                 }
             }
             let writers = scenario.writers.map { WriterDriver($0, in: world, server: server) }

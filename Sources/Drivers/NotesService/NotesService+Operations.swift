@@ -20,11 +20,11 @@ extension NotesService {
         // The cleanup has a transaction of its own, because a rejected write rolls back.
         if cleanup.takeDue(at: uptimeNow()) { try change(removeExpired) }
         return try change(bytes: request.body.count) { transaction in
-            guard let key, !mutants.contains(.replayNotIdempotent) else { return try body(transaction) }
+            guard let key, behavior.repetition != .executed else { return try body(transaction) }
             let digest = Int64(bitPattern: IdempotencyFingerprint.of(request, fields))
             if let stored = try operation(transaction, user, key) {
                 let isSame = stored.digest == digest || stored.digest == Int64(bitPattern: request.digestOfBytes)
-                guard isSame || mutants.contains(.keyReusedGetsFirstResult) else {
+                guard isSame || behavior.repetition == .trusted else {
                     throw HTTPProblem.keyReused
                 }
                 var response = Response(.init(code: stored.status), .text(stored.body))

@@ -39,7 +39,7 @@ extension NotesService {
                 contract.update.missingRevisionStatus == .preconditionRequired
                     ? "\(messages.missing), or its ETag in If-Match" : messages.missing)
         }
-        if !given.hasSameBytes(as: current), !mutants.contains(.noCompareAndSwap) {
+        if behavior.comparesRevisions, !given.hasSameBytes(as: current) {
             throw conflict(messages.stale, old)
         }
     }

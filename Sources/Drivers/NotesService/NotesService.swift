@@ -50,7 +50,7 @@ public final class NotesService: Sendable {
     let users: [ByteKey: String]
     /// The test hooks; `nil` disables them.
     public let testHooks: TestHooks?
-    let mutants: Set<ServerMutant>
+    let behavior: Behavior
     let makeUUID: @Sendable () -> String
     private let clock: @Sendable () -> Int
     let monotonicNow: @Sendable () -> Int
@@ -72,14 +72,14 @@ public final class NotesService: Sendable {
     ///   - now: Returns milliseconds since 1970; the system's clock by default.
     ///   - monotonicNow: Returns milliseconds of a monotonic clock; the system's by default.
     ///   - makeUUID: Returns UUIDs for notes, revisions and tokens; random by default.
-    ///   - mutants: Deliberate defects.
+    ///   - behavior: The guarantees for writes.
     ///   - mounted: Another service of the same server.
     ///   - onLog: Receives log lines about database errors; must not block.
     public init(
         store: NotesStore, users: [String: String], unauthenticatedStatus: Int? = nil,
         limits: Limits = Limits(), testHooks: TestHooks? = nil, now: (@Sendable () -> Int)? = nil,
         monotonicNow: (@Sendable () -> Int)? = nil, makeUUID: (@Sendable () -> String)? = nil,
-        mutants: Set<ServerMutant> = [], mounted: MountedService? = nil, onLog: (@Sendable (String) -> Void)? = nil
+        behavior: Behavior = Behavior(), mounted: MountedService? = nil, onLog: (@Sendable (String) -> Void)? = nil
     ) {
         self.store = store
         var contract = store.contract
@@ -87,7 +87,7 @@ public final class NotesService: Sendable {
         self.contract = contract
         self.users = Dictionary(uniqueKeysWithValues: users.map { (ByteKey($0.key), $0.value) })
         self.limits = limits
-        self.mutants = mutants
+        self.behavior = behavior
         self.testHooks = testHooks
         clock = now ?? { Int(Date().timeIntervalSince1970 * 1000) }
         let begin = ContinuousClock.now

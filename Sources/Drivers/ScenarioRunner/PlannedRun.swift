@@ -1,7 +1,7 @@
 internal import CommandSupport
 internal import ConfigFiles
 public import Scenario
-public import Worlds
+internal import Worlds
 
 /// A world in which scenarios run.
 public enum RunWorld: String, Hashable, Sendable {

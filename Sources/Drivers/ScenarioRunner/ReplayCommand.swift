@@ -1,5 +1,4 @@
 internal import Scenario
-internal import Worlds
 
 /// The command line that repeats a run.
 public enum ReplayCommand {

@@ -2,7 +2,6 @@ public import CommandSupport
 internal import ConfigFiles
 internal import Foundation
 public import Scenario
-public import Worlds
 
 /// A batch of runs with its output: `slowlane run` without arguments and signals.
 public struct RunSession: Sendable {

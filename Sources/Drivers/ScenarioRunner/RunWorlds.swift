@@ -34,16 +34,16 @@ public struct RunWorlds: Sendable {
     /// Runs a scenario in virtual time step by step.
     public static let runStepByStep: Traced = { (run, onStep) throws(SetupError) -> RunResult in
         try SimulatedRun.run(
-            run.scenario, mutants: run.mutants, seed: run.seed, storage: run.storage, onStep: onStep)
+            run.scenario, behavior: run.mutants.behavior, seed: run.seed, storage: run.storage, onStep: onStep)
     }
 
     /// The worlds of this package.
     public static let standard = RunWorlds(
         simulated: { (run, onEvent) throws(SetupError) -> RunResult in
             try SimulatedRun.run(
-                run.scenario, mutants: run.mutants, seed: run.seed, storage: run.storage, onEvent: onEvent)
+                run.scenario, behavior: run.mutants.behavior, seed: run.seed, storage: run.storage, onEvent: onEvent)
         },
         live: { run, onEvent in
-            try await LiveRun.run(run.scenario, mutants: run.mutants, seed: run.seed) { onEvent?($0) }
+            try await LiveRun.run(run.scenario, behavior: run.mutants.behavior, seed: run.seed) { onEvent?($0) }
         })
 }

@@ -125,7 +125,8 @@ public struct DeviceView: Sendable {
 
     /// Returns what the client shows beside the notes.
     private mutating func screen(_ recorder: HistoryRecorder) -> History.ScreenState {
-        let screen = NotesScreen(note: opened.flatMap { rows[$0] }, connectivity: connectivity, version: version)
+        let screen = NotesScreen(
+            note: opened.flatMap { rows[$0] }, connectivity: connectivity, hasPins: version == .first)
         let name = screen.note.map { recorder.name(of: Array($0.utf8)) } ?? "list"
         if let last = lastScreen, last.screen == screen, last.state.name == name { return last.state }
         let state = History.ScreenState(

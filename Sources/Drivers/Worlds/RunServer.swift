@@ -53,12 +53,12 @@ public struct RunServer: Sendable {
     ///   - path: The database; `nil` keeps it in memory.
     ///   - storage: Where the notes are without a path. A scenario with requests past the clients of other resources than
     ///     notes has a database.
-    ///   - mutants: Deliberate defects.
+    ///   - behavior: The guarantees of the server for writes.
     ///   - now: Returns the wall-clock time in milliseconds since 1970.
     ///   - monotonicNow: Returns the monotonic time in milliseconds.
     public init(
         _ scenario: Scenario, seed: UInt64, path: String? = nil, storage: ServerStorage = .sqlite,
-        mutants: Set<ServerMutant> = [],
+        behavior: NotesService.Behavior = NotesService.Behavior(),
         now: (@Sendable () -> Int)? = nil,
         monotonicNow: (@Sendable () -> Int)? = nil
     ) throws(SetupError) {
@@ -103,7 +103,7 @@ public struct RunServer: Sendable {
             store: store, users: Dictionary(uniqueKeysWithValues: users.map { ($0, Self.password) }),
             // Clients renew a token after 401, not after 403 (RFC 6750, 3.1).
             unauthenticatedStatus: scenario.tokenLife == nil ? nil : 401, limits: limits, now: now,
-            monotonicNow: monotonicNow, makeUUID: { ids.uuid() }, mutants: mutants,
+            monotonicNow: monotonicNow, makeUUID: { ids.uuid() }, behavior: behavior,
             mounted: apps.mounted(now: now ?? { Int(Date().timeIntervalSince1970 * 1000) }))
         hasTokens = scenario.tokenLife != nil
     }

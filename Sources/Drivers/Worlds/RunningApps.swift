@@ -11,17 +11,20 @@ extension Scenario.App {
     /// - Parameters:
     ///   - host: The value of the `Host` field.
     ///   - authorization: The value of the `Authorization` field.
+    ///   - behavior: The behaviour of the apps.
     public func start(
         _ configuration: AppConfiguration, restoring state: AppState, host: String, authorization: String,
-        timeouts: HTTPTimeouts, mutants: [RunMutant]
+        timeouts: HTTPTimeouts, behavior: RunBehavior
     ) throws(AppActError) -> any RunningApp {
         func machine(_ engine: some AppEngine) -> any RunningApp {
             AppMachine(engine: engine, host: host, authorization: authorization, timeouts: timeouts)
         }
+        var (configuration, state) = (configuration, state)
+        behavior.adapt(self, &configuration, &state)
         return switch self {
-        case .expense: machine(try ExpenseEngine(configuration, restoring: state, mutants: mutants.ofPatterns))
-        case .reader: machine(try ReaderEngine(configuration, restoring: state, mutants: mutants.ofReader))
-        case .field: machine(try FieldEngine(configuration, restoring: state, mutants: mutants.ofField))
+        case .expense: machine(try ExpenseEngine(configuration, restoring: state, behavior: behavior.expense))
+        case .reader: machine(try ReaderEngine(configuration, restoring: state, behavior: behavior.reader))
+        case .field: machine(try FieldEngine(configuration, restoring: state, behavior: behavior.field))
         }
     }
 }

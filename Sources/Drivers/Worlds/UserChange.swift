@@ -97,7 +97,7 @@ public struct UserChange: Sendable {
             }
             return try engine.resolve(record, .theirs, at: time)
         case .pin:
-            try engine.pin(record, at: time)
+            try engine.hold(ClientVersion.pin, of: record, at: time)
             return record
         case .call(let name, _):
             switch ReferenceClient.Call(rawValue: name) {

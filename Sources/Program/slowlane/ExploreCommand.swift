@@ -3,9 +3,9 @@ internal import CommandSupport
 internal import ConfigFiles
 internal import Determinism
 internal import Foundation
+internal import MutantGallery
 internal import Scenario
 internal import ScenarioRunner
-internal import Worlds
 
 /// `slowlane explore`.
 struct ExploreCommand: AsyncParsableCommand {
@@ -183,7 +183,7 @@ struct ExploreCommand: AsyncParsableCommand {
         options.isFromCommit = seed == Self.commit
         options.time = time.flatMap { duration($0) }
         options.parts = vary.flatMap { parts($0) }
-        options.mutants = mutants.compactMap(RunMutant.init(named:))
+        options.mutants = mutants.map { MutantGallery[$0] }
         options.jobs = jobs
         options.isJSON = json
         options.isQuiet = quiet
@@ -204,7 +204,7 @@ struct ExploreCommand: AsyncParsableCommand {
         let explorer = Explorer(try options(console), console: console)
         let isGallery = allMutants
         try await Interruption.run(console) {
-            isGallery ? try await explorer.runGallery() : try await explorer.run()
+            isGallery ? try await explorer.run(gallery: MutantGallery.mutants) : try await explorer.run()
         }
     }
 }

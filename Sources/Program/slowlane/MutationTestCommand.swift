@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
+internal import MutantGallery
 internal import ScenarioRunner
-internal import Worlds
 
 /// `slowlane mutation-test`.
 struct MutationTestCommand: AsyncParsableCommand {
@@ -47,7 +47,7 @@ struct MutationTestCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("mutant"),
         help: ArgumentHelp("Name of a mutant (repeatable). (default: all)", valueName: "name"),
-        completion: .list(RunMutant.allCases.map(\.name)))
+        completion: .list(MutantGallery.mutants.map(\.name)))
     var mutants: [String] = []
 
     @Flag(name: .customLong("all"), help: "Run each mutant in all scenarios, also after its proof.")
@@ -73,7 +73,7 @@ struct MutationTestCommand: AsyncParsableCommand {
     func run() async throws {
         var options = MutationTest.Options()
         options.scenarios = scenarios
-        options.mutants = mutants.compactMap(RunMutant.init(named:))
+        options.mutants = mutants.isEmpty ? MutantGallery.mutants : mutants.map { MutantGallery[$0] }
         options.isExhaustive = isExhaustive
         options.shrinks = shrinks
         options.jobs = jobs
@@ -90,10 +90,10 @@ struct MutationTestCommand: AsyncParsableCommand {
 enum MutantName {
     /// Throws if a name is not that of a mutant.
     static func validate(_ names: [String]) throws {
-        for name in names where RunMutant(named: name) == nil {
+        for name in names where MutantGallery.mutant(named: name) == nil {
             throw ValidationError(
                 "--mutant '\(name.prefix(40))' is not the name of a mutant"
-                    + NearestName.hint(name, in: RunMutant.allCases.map(\.name))
+                    + NearestName.hint(name, in: MutantGallery.mutants.map(\.name))
                     + " ('slowlane mutation-test --list' lists them)")
         }
     }

@@ -2,9 +2,9 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
 internal import Foundation
+internal import MutantGallery
 internal import ScenarioRunner
 internal import Synchronization
-internal import Worlds
 
 /// `slowlane run`.
 struct RunCommand: AsyncParsableCommand {
@@ -191,7 +191,7 @@ struct RunCommand: AsyncParsableCommand {
         options.isDryRun = dryRun
         options.shrinks = shrinks
         options.seed = seed
-        options.mutants = mutants.compactMap(RunMutant.init(named:))
+        options.mutants = mutants.map { MutantGallery[$0] }
         options.jobs = jobs
         options.checksDeterminism = checkDeterminism
         options.isQuiet = quiet

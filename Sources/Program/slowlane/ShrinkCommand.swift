@@ -1,9 +1,9 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
+internal import MutantGallery
 internal import Scenario
 internal import ScenarioRunner
-internal import Worlds
 
 /// `slowlane shrink`.
 struct ShrinkCommand: AsyncParsableCommand {
@@ -49,7 +49,7 @@ struct ShrinkCommand: AsyncParsableCommand {
         name: .customLong("mutant"),
         help: ArgumentHelp(
             "Deliberate defect of the client or the server (repeatable). 'slowlane mutation-test --list' lists them.",
-            valueName: "name"), completion: .list(RunMutant.allCases.map(\.name)))
+            valueName: "name"), completion: .list(MutantGallery.mutants.map(\.name)))
     var mutants: [String] = []
 
     @Option(help: ArgumentHelp("Folder of the files.", valueName: "folder"))
@@ -83,7 +83,7 @@ struct ShrinkCommand: AsyncParsableCommand {
         var options = ShrinkSession.Options(scenarios: scenarios)
         options.variant = variant
         options.seed = seed
-        options.mutants = mutants.compactMap(RunMutant.init(named:))
+        options.mutants = mutants.map { MutantGallery[$0] }
         options.folder = output
         options.runsMax = runs
         options.timeMax = .seconds(timeout)

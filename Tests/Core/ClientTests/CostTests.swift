@@ -97,7 +97,8 @@ import Wire
         private var revisions = 0
 
         init() {
-            engine = SyncEngine(account: SyncAccount(user: "ada", server: World.host), seed: 1)
+            engine = SyncEngine(
+                SyncEngine.Configuration(account: SyncAccount(user: "ada", server: World.host), seed: 1))
         }
 
         mutating func measure<Value>(_ body: (inout SyncEngine, Instant) throws -> Value) rethrows -> Value {

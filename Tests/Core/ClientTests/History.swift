@@ -17,7 +17,7 @@ final class History {
     let contract: APIContract
     let seed: UInt64
 
-    init(_ contract: APIContract, seed: UInt64, mutant: Mutant? = nil) {
+    init(_ contract: APIContract, seed: UInt64, _ behavior: SyncBehavior = SyncBehavior()) {
         self.contract = contract
         self.seed = seed
         generator = SeededGenerator(seed: seed)
@@ -26,7 +26,7 @@ final class History {
         devices = ["A", "B"].map { [world] in world.addDevice($0) }
         for device in devices {
             model.observe(device)
-            device.mutant = mutant
+            device.adapt = { $0.behavior = behavior }
             // The original server executes whatever arrives, however late.
             device.link.discardsStalledBytes = contract == .orig
             device.start()

@@ -322,10 +322,10 @@ import Wire
         #expect(view.rows.map(\.date) == view.rows.map(\.date).sorted())
     }
 
-    @Test func eachMutantHasItsDefect() {
+    @Test func anotherBehaviorDecidesOtherwise() {
         let duplicating = World()
         let first = duplicating.addDevice("A")
-        first.mutant = .postsAgainUnderNewID
+        first.adapt = { $0.behavior = .createsAgain }
         first.start()
         duplicating.settle()
         duplicating.server.rules = [HostileRule("POST", nth: 1...1, .cutResponse(after: 0))]
@@ -335,7 +335,7 @@ import Wire
 
         let dropping = World()
         let second = dropping.addDevice("A")
-        second.mutant = .dropsOnLostResponse
+        second.adapt = { $0.behavior = .dropsLostChanges }
         second.start()
         dropping.settle()
         dropping.server.rules = [HostileRule("POST", nth: 1...1, .cutRequest)]
@@ -345,7 +345,7 @@ import Wire
 
         let overwriting = World()
         let third = overwriting.addDevice("A")
-        third.mutant = .overwritesOnConflict
+        third.adapt = { $0.behavior = .winsConflicts }
         third.start()
         let both = third.create("n", "a")
         overwriting.settle()

@@ -97,7 +97,7 @@ struct ArtificialRuns {
             run: { scenario, isControl in
                 isControl ? ArtificialRuns(violates: { _, _ in false }).observation(scenario) : observation(scenario)
             }, isValid: isValid, isTooLarge: isTooLarge, hasTime: { true }, wifi: Self.wifi, unnamedLink: "unnamed",
-            profile: { ["wifi": Self.wifi, "edge": Self.edge][$0] }, hasMutants: true)
+            profile: { ["wifi": Self.wifi, "edge": Self.edge][$0] }, hasOtherBehavior: true)
     }
 
     /// Returns a search at its beginning; `nil` if the scenario's run does not violate the rule.

@@ -1,8 +1,9 @@
-import Client
 import ConfigFiles
 import Determinism
 import LinkModel
 import LiveWorld
+import MutantGallery
+import ScenarioRunner
 import TestSupport
 import Testing
 import Worlds
@@ -48,14 +49,16 @@ import Worlds
         }
         return Shrinker.Environment(
             run: { scenario, isControl in
-                guard let run = try? SimulatedRun.run(scenario, mutants: isControl ? [] : mutants) else { return nil }
+                guard let run = try? SimulatedRun.run(scenario, behavior: (isControl ? [] : mutants).behavior) else {
+                    return nil
+                }
                 return .init(verdict: run.verdict, history: run.history)
             },
             isValid: { scenario in
                 guard let text = try? ScenarioWriter.text(scenario) else { return false }
                 return (try? ScenarioFile(parsing: text, file: "x.yaml")) != nil
             }, hasTime: { true }, wifi: profile("wifi") ?? .init("clear", .clear),
-            unnamedLink: ProfileCatalogue.unnamed, profile: profile, hasMutants: !mutants.isEmpty)
+            unnamedLink: ProfileCatalogue.unnamed, profile: profile, hasOtherBehavior: !mutants.isEmpty)
     }
 
     private static func failed(_ verdict: Verdict) -> [String] {
@@ -63,12 +66,12 @@ import Worlds
     }
 
     @Test(arguments: [
-        (Mutant.dropsOnLostResponse, Scenario.Invariant.noLostWrite), (.ownEchoIsConflict, .noFalseConflict),
-        (.overwritesOnConflict, .noSilentOverwrite), (.queueLostOnRestart, .noLostWrite),
+        ("drops-on-lost-response", Scenario.Invariant.noLostWrite), ("own-echo-is-conflict", .noFalseConflict),
+        ("overwrites-on-conflict", .noSilentOverwrite), ("queue-lost-on-restart", .noLostWrite),
     ]) func theFileOfAShrunkFailureViolatesItsInvariantInBothWorlds(
-        mutant: Mutant, invariant: Scenario.Invariant
+        mutant: String, invariant: Scenario.Invariant
     ) async throws {
-        let mutants = [RunMutant.client(mutant)]
+        let mutants = [MutantGallery[mutant]]
         let noisy = try ScenarioFile(parsing: Self.noisy, file: "noisy.yaml").scenario
         let check = invariant.checkDescription
         let shrunk = try #require(
@@ -77,9 +80,9 @@ import Worlds
         let text = try ScenarioWriter.text(shrunk.scenario)
         #expect(shrunk.scenario.steps.count <= 5 && shrunk.scenario.faults.count <= 1, "\(text)")
         let scenario = try ScenarioFile(parsing: text, file: "shrunk.yaml").scenario
-        let simulated = try SimulatedRun.run(scenario, mutants: mutants).verdict
+        let simulated = try SimulatedRun.run(scenario, behavior: mutants.behavior).verdict
         #expect(Self.failed(simulated).contains(check), "\(text)")
-        let live = try await LiveRun.run(scenario, mutants: mutants)
+        let live = try await LiveRun.run(scenario, behavior: mutants.behavior)
         if live.verdict.result == .inconclusive, Parity.wasLate(live.history) { return }
         #expect(Self.failed(live.verdict).contains(check), "\(WorldCase.reasons(live.verdict))\n\(text)")
         // The defect is the reason, and not the scenario.

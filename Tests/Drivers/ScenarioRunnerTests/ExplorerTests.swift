@@ -1,7 +1,7 @@
-import Client
 import CommandSupport
 import Determinism
 import Foundation
+import MutantGallery
 import Scenario
 import Synchronization
 import TestSupport
@@ -113,7 +113,7 @@ import Worlds
         let status = try await Self.explore(.standard, text) { options in
             options.seeds = SeedRange("30+10")
             options.parts = [.faults]
-            options.mutants = [.client(.dropsOnLostResponse)]
+            options.mutants = [MutantGallery["drops-on-lost-response"]]
             options.onFailure = { failure in
                 let addition = FailureAddition.shrinking(failure, to: path)
                 found.withLock { $0.append(addition) }

@@ -1,6 +1,6 @@
-import Client
 import ConfigFiles
 import Determinism
+import MutantGallery
 import Scenario
 import TestSupport
 import Testing
@@ -8,7 +8,7 @@ import Testing
 @testable import ScenarioRunner
 
 @Suite struct FailureScreenTests {
-    private static func screen(_ text: String, mutant: Mutant? = nil, showsText: Bool = false) throws -> [String] {
+    private static func screen(_ text: String, mutant: String? = nil, showsText: Bool = false) throws -> [String] {
         try Fixture.summary(Fixture.run(text, mutant: mutant), showsText: showsText).screen
     }
 
@@ -24,12 +24,12 @@ import Testing
     @Test func aScreenHas24LinesOf100ColumnsAtMost() throws {
         var count = 0
         let scenarios = try ScenarioCatalogue.names.flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }
-        for (index, entry) in MutantGallery.entries.enumerated() where index.isMultiple(of: 3) {
-            let scenario = try #require(scenarios.first { $0.fullName == entry.runs.first })
+        for (index, mutant) in MutantGallery.mutants.enumerated() where index.isMultiple(of: 3) {
+            let scenario = try #require(scenarios.first { $0.fullName == mutant.runs.first })
             for seed in randomSeeds(1) {
                 let run = PlannedRun(
                     index: 0, source: scenario.name, scenario: scenario, world: .simulated, seed: seed + 1,
-                    mutants: [entry.mutant])
+                    mutants: [mutant])
                 let summary = try Fixture.summary(run)
                 #expect(summary.screen.isEmpty == summary.hasPassed)
                 #expect(summary.screen.count <= 24)
@@ -169,7 +169,7 @@ import Testing
         let text = Fixture.passing + "variants: { old: { server: { contract: orig } } }"
         let run = try Fixture.run(
             text, variant: "old", source: "my files/it's.yaml", world: .live, seed: .max,
-            mutant: .overwritesOnConflict)
+            mutant: "overwrites-on-conflict")
         #expect(
             ReplayCommand.arguments(run).map(ReplayCommand.quoted).joined(separator: " ")
                 == "slowlane run 'my files/it'\\''s.yaml' --variant old --seed 18446744073709551615 "
@@ -180,7 +180,7 @@ import Testing
 
     @Test func aLongReplayCommandContinuesOnTheNextLine() throws {
         let run = try Fixture.run(
-            Fixture.passing, source: String(repeating: "x", count: 70), mutant: .overwritesOnConflict)
+            Fixture.passing, source: String(repeating: "x", count: 70), mutant: "overwrites-on-conflict")
         let lines = ReplayCommand.lines(run, width: 90)
         #expect(lines.count == 2)
         #expect(lines[0].hasSuffix(" \\"))

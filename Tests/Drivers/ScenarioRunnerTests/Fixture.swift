@@ -1,6 +1,6 @@
-import Client
 import ConfigFiles
 import Determinism
+import MutantGallery
 import Scenario
 import Worlds
 
@@ -26,13 +26,13 @@ enum Fixture {
     /// Returns a run of the scenario in a text.
     static func run(
         _ text: String, variant: String? = nil, index: Int = 0, source: String = "short.yaml",
-        world: RunWorld = .simulated, seed: UInt64? = nil, mutant: Mutant? = nil
+        world: RunWorld = .simulated, seed: UInt64? = nil, mutant: String? = nil
     ) throws -> PlannedRun {
         let file = try ScenarioFile(parsing: text, file: source)
         let scenario = file.runs(ofVariant: variant ?? "none")[0]
         return PlannedRun(
             index: index, source: source, scenario: scenario, world: world, seed: seed,
-            mutants: mutant.map { [.client($0)] } ?? [])
+            mutants: mutant.map { [MutantGallery[$0]] } ?? [])
     }
 
     /// Returns the finished run in virtual time, without a repetition.

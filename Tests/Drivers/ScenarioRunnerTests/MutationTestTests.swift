@@ -1,7 +1,7 @@
-import Client
 import CommandSupport
 import ConfigFiles
 import Foundation
+import MutantGallery
 import Scenario
 import TestSupport
 import Testing
@@ -23,23 +23,22 @@ import Worlds
     // MARK: The gallery
 
     @Test func namesOfMutantsAreUnique() {
-        let names = RunMutant.allCases.map(\.name)
+        let names = MutantGallery.mutants.map(\.name)
         #expect(names.count >= 40 && Set(names).count == names.count)
-        for mutant in RunMutant.allCases {
-            #expect(RunMutant(named: mutant.name) == mutant)
+        for mutant in MutantGallery.mutants {
+            #expect(MutantGallery.mutant(named: mutant.name) == mutant)
             #expect(mutant.name.utf8.allSatisfy { (97...122).contains($0) || $0 == 45 })
         }
-        #expect(RunMutant(named: "x") == nil)
+        #expect(MutantGallery.mutant(named: "x") == nil)
     }
 
-    @Test(arguments: MutantGallery.entries.map(\.mutant)) func anEntryIsComplete(_ mutant: RunMutant) throws {
-        let entry = MutantGallery.entry(of: mutant)
-        #expect(entry.mutant == mutant && entry.defect.hasSuffix(".") && !entry.origin.isEmpty)
-        let runs = try entry.runs.map { name in
+    @Test(arguments: MutantGallery.mutants) func aMutantIsDescribed(_ mutant: RunMutant) throws {
+        #expect(mutant.defect.hasSuffix(".") && !mutant.origin.isEmpty)
+        let runs = try mutant.runs.map { name in
             try #require(Self.catalogue.first { $0.fullName == name }, "no run is called '\(name)'")
         }
-        #expect(Set(runs.map(\.name)).count >= MutantProof.scenariosMin, "\(entry.runs)")
-        switch entry.detector {
+        #expect(Set(runs.map(\.name)).count >= MutantProof.scenariosMin, "\(mutant.runs)")
+        switch mutant.detector {
         case .invariant: break
         case .expectation(let scenario, let check):
             let checks = Self.catalogue.filter { $0.name == scenario }.flatMap { $0.expectations.map(\.description) }
@@ -48,39 +47,39 @@ import Worlds
     }
 
     /// Long outages are left to the self-test.
-    private static let shortEntries = MutantGallery.entries.filter {
+    private static let short = MutantGallery.mutants.filter {
         let name = $0.runs.first ?? ""
         return !name.hasPrefix("outage") && !name.hasPrefix("captive-portal")
     }
 
-    @Test(arguments: shortEntries.map(\.mutant)) func theFirstRunDetectsAMutant(_ mutant: RunMutant) throws {
-        let entry = MutantGallery.entry(of: mutant)
-        let planned = try #require(Self.run(named: entry.runs.first)?.with(mutant))
-        var proof = MutantProof(entry, needsDetector: true)
+    @Test(arguments: short) func theFirstRunDetectsAMutant(_ mutant: RunMutant) throws {
+        let planned = try #require(Self.run(named: mutant.runs.first)?.with(mutant))
+        var proof = MutantProof(mutant, needsDetector: true)
         proof.add(planned.scenario, try RunWorlds.standard.simulated(planned, nil).verdict)
         #expect(proof.mainDetection?.isExpected == true, "\(proof.detections)")
         // Those of apps are short.
-        for name in mutant.app == nil ? [] : entry.runs.dropFirst() {
+        for name in mutant.app == nil ? [] : mutant.runs.dropFirst() {
             let planned = try #require(Self.run(named: name)?.with(mutant))
             let verdict = try RunWorlds.standard.simulated(planned, nil).verdict
             #expect(verdict.result == .fail, "\(name) does not detect it")
         }
     }
 
-    @Test func theRunsOfAnEntryAreMadeFirst() throws {
+    @Test func theRunsOfAMutantAreMadeFirst() throws {
         let plan = Self.catalogue.enumerated().map {
             PlannedRun(index: $0.offset, source: $0.element.name, scenario: $0.element, world: .simulated)
         }
-        let entry = MutantGallery.entry(of: .client(.sendsDuringConflict))
-        let ordered = MutationTest.ordered(plan, for: entry)
-        #expect(ordered.prefix(entry.runs.count).map(\.scenario.fullName) == entry.runs)
+        let mutant = MutantGallery["sends-during-conflict"]
+        let ordered = MutationTest.ordered(plan, for: mutant)
+        #expect(ordered.prefix(mutant.runs.count).map(\.scenario.fullName) == mutant.runs)
         #expect(ordered.map(\.index).sorted() == plan.map(\.index))
     }
 
     // MARK: Proofs
 
-    private static let entry = MutantGallery.Entry(
-        .client(.noBackoff), "It is wrong.", origin: "a test", by: .invariant(.convergence), in: ["first", "second"])
+    private static let mutant = RunMutant(
+        "wrong", of: .client, "It is wrong.", origin: "a test", by: .invariant(.convergence), broken: .convergence,
+        in: ["first", "second"], change: { _ in })
 
     private static func scenario(_ name: String) throws -> Scenario {
         try ScenarioFile(
@@ -107,7 +106,7 @@ import Worlds
 
     @Test func aMutantIsProvenByItsCheckAndTwoScenarios() throws {
         let (first, second) = (try Self.scenario("first"), try Self.scenario("second"))
-        var proof = MutantProof(Self.entry, needsDetector: true)
+        var proof = MutantProof(Self.mutant, needsDetector: true)
         proof.add(first, Self.verdict(first, diverges: false))
         #expect(!proof.isProven && proof.problem == "no check failed")
         proof.add(first, Self.verdict(first, diverges: true))
@@ -120,8 +119,8 @@ import Worlds
 
     @Test func anotherCheckProvesNothing() throws {
         let scenarios = [try Self.scenario("first"), try Self.scenario("second")]
-        var proof = MutantProof(Self.entry, needsDetector: true)
-        var ofUser = MutantProof(Self.entry, needsDetector: false)
+        var proof = MutantProof(Self.mutant, needsDetector: true)
+        var ofUser = MutantProof(Self.mutant, needsDetector: false)
         for scenario in scenarios {
             let verdict = Self.verdict(scenario, diverges: false, count: 2)
             proof.add(scenario, verdict)
@@ -142,13 +141,13 @@ import Worlds
         let schema = try object(OutputSchema.json)
         let definitions = try #require(schema["$defs"] as? [String: [String: Any]])
         let scenario = try Self.scenario("first")
-        var proof = MutantProof(Self.entry, needsDetector: true)
+        var proof = MutantProof(Self.mutant, needsDetector: true)
         proof.add(scenario, Self.verdict(scenario, diverges: true))
         let planned = PlannedRun(index: 0, source: "first", scenario: scenario, world: .simulated)
-        var report = MutationTestReport(runs: [planned], mutants: [Self.entry])
+        var report = MutationTestReport(runs: [planned], mutants: [Self.mutant])
         report.add(proof)
         let lines = [
-            report.start(program: "1.0"), report.unmutatedJSON, MutationTestReport.json(Self.entry),
+            report.start(program: "1.0"), report.unmutatedJSON, MutationTestReport.json(Self.mutant),
             MutationTestReport.json(proof), report.end,
         ]
         for line in lines {
@@ -172,7 +171,7 @@ import Worlds
         try Data(Fixture.passing.utf8).write(to: URL(filePath: folder.path("short.yaml")))
         var options = MutationTest.Options()
         options.scenarios = [folder.path("short.yaml")]
-        options.mutants = [.client(.noBackoff), try #require(RunMutant(named: "no-tombstone"))]
+        options.mutants = [MutantGallery["no-backoff"], MutantGallery["no-tombstone"]]
         options.isQuiet = true
         options.isJSON = true
         let live: RunWorlds.Live = { run, _ in try simulated(run, nil) }
@@ -192,7 +191,7 @@ import Worlds
         }
         #expect(all == 0)
         let one = try await Self.status { (run, _) throws(SetupError) in
-            Self.result(run, diverges: run.mutants == [.client(.noBackoff)])
+            Self.result(run, diverges: run.mutants == [MutantGallery["no-backoff"]])
         }
         #expect(one == 1)
     }

@@ -1,7 +1,7 @@
-import Client
 import CommandSupport
 import ConfigFiles
 import Foundation
+import MutantGallery
 import Scenario
 import TestSupport
 import Testing
@@ -27,7 +27,7 @@ import Worlds
 
     /// Shrinks the run with a mutant.
     private static func shrink(
-        _ folder: TemporaryFolder, _ mutants: [RunMutant] = [.client(.dropsOnLostResponse)]
+        _ folder: TemporaryFolder, _ mutants: [RunMutant] = [MutantGallery["drops-on-lost-response"]]
     ) async throws -> ShrinkSession.Outcome {
         var options = ShrinkSession.Options(scenarios: [])
         options.folder = folder.path("failures")
@@ -56,7 +56,7 @@ import Worlds
         let content = try String(contentsOfFile: path, encoding: .utf8)
         #expect(content.hasPrefix("# Origin: slowlane run mine.yaml --variant none --seed 5 "))
         let scenario = try ScenarioCatalogue.scenario(path).scenario
-        for (mutants, result) in [([RunMutant.client(.dropsOnLostResponse)], Verdict.Result.fail), ([], .pass)] {
+        for (mutants, result) in [([MutantGallery["drops-on-lost-response"]], Verdict.Result.fail), ([], .pass)] {
             let run = PlannedRun(index: 0, source: path, scenario: scenario, world: .simulated, mutants: mutants)
             #expect(try RunWorlds.standard.simulated(run, nil).verdict.result == result)
         }
@@ -69,7 +69,7 @@ import Worlds
         shrinker.runsMax = 1
         let run = PlannedRun(
             index: 0, source: "mine.yaml", scenario: scenario, world: .simulated,
-            mutants: [.client(.dropsOnLostResponse)])
+            mutants: [MutantGallery["drops-on-lost-response"]])
         let file = try FailureFile(#require(shrinker.shrink(run)))
         #expect(try file.write(to: folder.path("f")) == folder.path("f/\(file.name).yaml"))
         // The same failure has the same file.

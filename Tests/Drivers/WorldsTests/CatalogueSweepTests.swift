@@ -1,7 +1,8 @@
-import Client
 import ConfigFiles
 import Foundation
+import MutantGallery
 import Scenario
+import ScenarioRunner
 import Testing
 import Worlds
 
@@ -58,8 +59,8 @@ import Worlds
               always: [{ A: { row: n1, title: Milk } }]
               eventually: [{ by: 30s, A: { row: n1, icon: none, text: two } }]
             """)
-        let coverage = try MutationCoverage(scenario, mutants: [.client(.dropsOnLostResponse)])
-        #expect(coverage.findings.count == 4 && coverage.killers == [.client(.dropsOnLostResponse)])
+        let coverage = try MutationCoverage(scenario, mutants: [MutantGallery["drops-on-lost-response"]])
+        #expect(coverage.findings.count == 4 && coverage.killers == [MutantGallery["drops-on-lost-response"]])
         let unneeded = coverage.findings.filter { !$0.value.isNeeded($0.key.kind) }
         #expect(
             unneeded.keys.sorted().map(\.text) == [
@@ -82,14 +83,15 @@ import Worlds
               eventually: [{ after: shown, within: 20s, A: { outbox: 1 } }]
               finally: { server: { n1: { text: two } } }
             """)
-        var coverage = try MutationCoverage(scenario, mutants: [.client(.pendingMarkMissing)])
+        var coverage = try MutationCoverage(scenario, mutants: [MutantGallery["pending-mark-missing"]])
         func needed() -> [String] {
             coverage.findings.filter { $0.value.isNeeded($0.key.kind) }.keys.sorted().map(\.text)
         }
         #expect(needed() == ["sometimes: A n1 icon upload"])
         // Findings of several runs of a file are added up.
         coverage.add(
-            try MutationCoverage(scenario, mutants: [.client(.dropsOnLostResponse), .client(.outboxNotCounted)]))
+            try MutationCoverage(
+                scenario, mutants: [MutantGallery["drops-on-lost-response"], MutantGallery["outbox-not-counted"]]))
         #expect(coverage.findings.count == 3 && needed().count > 1)
     }
 }

@@ -1,7 +1,8 @@
-import Client
 import ConfigFiles
 import Determinism
 import LinkModel
+import MutantGallery
+import ScenarioRunner
 import TestSupport
 import Testing
 
@@ -34,7 +35,7 @@ import Testing
 
     /// Compares a run with that of its materialised scenario.
     private static func check(_ scenario: Scenario, seed: UInt64, mutants: [RunMutant] = []) throws {
-        let run = try SimulatedRun.run(scenario, mutants: mutants, seed: seed)
+        let run = try SimulatedRun.run(scenario, behavior: mutants.behavior, seed: seed)
         let explicit = scenario.materialized(seed: seed, history: run.history)
         #expect(explicit.workload.isEmpty)
         #expect(explicit.faults.allSatisfy { $0.probability == nil && $0.point != .any && $0.mustFire })
@@ -42,7 +43,7 @@ import Testing
             #expect(
                 device.network.allSatisfy { if case .hold = $0.phase { $0.signalling != .sometimes } else { false } })
         }
-        let again = try SimulatedRun.run(explicit, mutants: mutants)
+        let again = try SimulatedRun.run(explicit, behavior: mutants.behavior)
         // The script of explicit values can end earlier, so that a mutant violates more in the restore phase, and no less.
         let (expectedFailures, foundFailures) = (Self.failures(run.verdict), Self.failures(again.verdict))
         #expect(
@@ -75,8 +76,8 @@ import Testing
 
     @Test(arguments: randomSeeds(1)) func aViolationIsTheSame(_ seed: UInt64) throws {
         let scenario = try ScenarioFile(parsing: Self.drawn, file: "drawn.yaml").scenario
-        for mutant in [Mutant.dropsOnLostResponse, .ownEchoIsConflict, .noBackoff].prefix(Self.isSoak ? 3 : 1) {
-            try Self.check(scenario, seed: seed, mutants: [.client(mutant)])
+        for mutant in ["drops-on-lost-response", "own-echo-is-conflict", "no-backoff"].prefix(Self.isSoak ? 3 : 1) {
+            try Self.check(scenario, seed: seed, mutants: [MutantGallery[mutant]])
         }
     }
 

@@ -31,7 +31,7 @@ import Worlds
         #expect(controls(.conflict, isDeleted: true) == [.back, .keep])
         #expect(controls(.error) == [.back, .edit, .delete, .retry, .dismiss])
         #expect(controls(.upload, isDeleted: true) == [.back])
-        let first = NotesScreen(note: Self.row(.none, isDeleted: false), connectivity: .online, version: .first)
+        let first = NotesScreen(note: Self.row(.none, isDeleted: false), connectivity: .online, hasPins: true)
         #expect(first.controls == [.back, .edit, .delete, .pin])
         #expect(NotesScreen(note: nil, connectivity: .online).controls == [.create, .open, .sync])
         #expect(Self.row(.upload, isDeleted: true).isGrey && Self.row(.upload, isDeleted: true).isStruck)

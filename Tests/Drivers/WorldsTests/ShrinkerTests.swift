@@ -1,7 +1,8 @@
-import Client
 import ConfigFiles
 import Determinism
 import LinkModel
+import MutantGallery
+import ScenarioRunner
 import TestSupport
 import Testing
 
@@ -16,7 +17,9 @@ import Testing
         }
         return Shrinker.Environment(
             run: { scenario, isControl in
-                guard let run = try? SimulatedRun.run(scenario, mutants: isControl ? [] : mutants) else { return nil }
+                guard let run = try? SimulatedRun.run(scenario, behavior: (isControl ? [] : mutants).behavior) else {
+                    return nil
+                }
                 return .init(verdict: run.verdict, history: run.history)
             },
             isValid: { scenario in
@@ -24,7 +27,7 @@ import Testing
                 return (try? ScenarioFile(parsing: text, file: "x.yaml")) != nil
             }, hasTime: { true }, wifi: profile("wifi") ?? .init("clear", .clear),
             unnamedLink: ProfileCatalogue.unnamed,
-            profile: profile, hasMutants: !mutants.isEmpty)
+            profile: profile, hasOtherBehavior: !mutants.isEmpty)
     }
 
     private static func shrink(_ scenario: Scenario, _ mutant: RunMutant, runsMax: Int = 2000) throws -> Shrinker.Result
@@ -63,7 +66,7 @@ import Testing
         """
 
     @Test func aViolationOfAnInvariantShrinksToItsCause() throws {
-        let result = try Self.shrink(Self.scenario(Self.noisy), .client(.dropsOnLostResponse))
+        let result = try Self.shrink(Self.scenario(Self.noisy), MutantGallery["drops-on-lost-response"])
         #expect(result.isComplete)
         let scenario = result.scenario
         let text = try ScenarioWriter.text(scenario)
@@ -72,7 +75,7 @@ import Testing
         #expect(scenario.devices[0].network.count == 1)
         // The same violation, also after the file was read.
         let read = try ScenarioFile(parsing: text, file: "x.yaml").scenario
-        let again = try SimulatedRun.run(read, mutants: [.client(.dropsOnLostResponse)])
+        let again = try SimulatedRun.run(read, behavior: [MutantGallery["drops-on-lost-response"]].behavior)
         #expect(again.verdict.checks.contains { $0.description == result.violation.description && $0.outcome != .pass })
         #expect(try SimulatedRun.run(read).verdict.result == .pass, "\(text)")
     }
@@ -81,11 +84,12 @@ import Testing
         let scenario = try Self.scenario(Self.noisy)
         for runsMax in TestSettings.isSoak ? [3, 40, 2000] : [6] {
             let texts = try (0..<2).map { _ in
-                try ScenarioWriter.text(Self.shrink(scenario, .client(.dropsOnLostResponse), runsMax: runsMax).scenario)
+                try ScenarioWriter.text(
+                    Self.shrink(scenario, MutantGallery["drops-on-lost-response"], runsMax: runsMax).scenario)
             }
             #expect(texts[0] == texts[1])
         }
-        let limited = try Self.shrink(scenario, .client(.dropsOnLostResponse), runsMax: 3)
+        let limited = try Self.shrink(scenario, MutantGallery["drops-on-lost-response"], runsMax: 3)
         #expect(!limited.isComplete && limited.runs <= 4)
     }
 
@@ -108,7 +112,7 @@ import Testing
             invariants: { drop: [convergence, bounded-retries] }
             expect: { eventually: [{ by: 2m, A: { row: n1, text: three } }] }
             """)
-        let result = try Self.shrink(scenario, .client(.neverPolls))
+        let result = try Self.shrink(scenario, MutantGallery["never-polls"])
         #expect(result.hasControl == true)
         let text = try ScenarioWriter.text(result.scenario)
         #expect(result.scenario.steps.count == 1, "\(text)")

@@ -1,6 +1,7 @@
-import Client
 import ConfigFiles
+import MutantGallery
 import Scenario
+import ScenarioRunner
 import Testing
 
 @testable import Worlds
@@ -22,10 +23,10 @@ import Testing
 
     /// No expectation fails: the invariants alone find the defects.
     @Test(arguments: [
-        (Mutant.postsAgainUnderNewID, "no-duplicate-effect (I2)"), (.dropsOnLostResponse, "no-lost-write (I1)"),
-        (.noBackoff, "bounded-retries (I5)"),
+        ("posts-again-under-new-id", "no-duplicate-effect (I2)"), ("drops-on-lost-response", "no-lost-write (I1)"),
+        ("no-backoff", "bounded-retries (I5)"),
     ])
-    func aDefectiveClientViolatesAnInvariant(_ mutant: Mutant, _ invariant: String) throws {
+    func aDefectiveClientViolatesAnInvariant(_ mutant: String, _ invariant: String) throws {
         let scenario = try Self.scenario(
             """
             faults:
@@ -39,7 +40,7 @@ import Testing
             expect: { traffic: [{ request: POST any, count: { min: 1 } }] }
             """)
         #expect(try SimulatedRun.run(scenario).verdict.result == .pass)
-        let verdict = try SimulatedRun.run(scenario, mutants: [.client(mutant)]).verdict
+        let verdict = try SimulatedRun.run(scenario, behavior: [MutantGallery[mutant]].behavior).verdict
         let failed = verdict.checks.filter { $0.outcome != .pass }.map(\.description)
         #expect(failed.contains("invariant: \(invariant)"), "\(failed)")
     }

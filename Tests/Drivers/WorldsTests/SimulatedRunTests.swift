@@ -1,7 +1,8 @@
-import Client
 import ConfigFiles
 import Determinism
+import MutantGallery
 public import Scenario
+import ScenarioRunner
 import TestSupport
 public import Testing
 
@@ -69,21 +70,21 @@ extension Scenario: CustomTestStringConvertible {
     }
 
     @Test(arguments: [
-        ("edit-conflict-after-subway", Mutant.overwritesOnConflict),
-        ("create-retried-after-lost-response", .postsAgainUnderNewID),
-        ("create-retried-after-lost-response", .dropsOnLostResponse),
-        ("commuter-30-minutes", .noBackoff),
+        ("edit-conflict-after-subway", "overwrites-on-conflict"),
+        ("create-retried-after-lost-response", "posts-again-under-new-id"),
+        ("create-retried-after-lost-response", "drops-on-lost-response"),
+        ("commuter-30-minutes", "no-backoff"),
     ])
-    func aMutantFailsItsScenario(_ name: String, _ mutant: Mutant) throws {
+    func aMutantFailsItsScenario(_ name: String, _ mutant: String) throws {
         let scenario = try ScenarioCatalogue.scenario(name).scenario
-        #expect(try SimulatedRun.run(scenario, mutants: [.client(mutant)]).verdict.result == .fail)
+        #expect(try SimulatedRun.run(scenario, behavior: [MutantGallery[mutant]].behavior).verdict.result == .fail)
     }
 
     /// Without packets an attempt takes as long as the timeout of the client; with a RST it takes no time.
     @Test(arguments: [("none", true), ("silent", false)])
     func aClientWithoutBackOffExceedsTheBudget(_ variant: String, _ isAborted: Bool) throws {
         let scenario = try #require(try ScenarioCatalogue.scenario("outage-30-min").runs(ofVariant: variant).first)
-        let result = try SimulatedRun.run(scenario, mutants: [.client(.noBackoff)])
+        let result = try SimulatedRun.run(scenario, behavior: [MutantGallery["no-backoff"]].behavior)
         let failed = result.verdict.checks.filter {
             if case .fail = $0.outcome { true } else { false }
         }.map(\.description)
@@ -108,7 +109,7 @@ extension Scenario: CustomTestStringConvertible {
             steps: [{ at: 5s, A: { edit: n1, text: two } }]
             expect: { finally: { agree: [A, server] } }
             """)
-        let result = try SimulatedRun.run(scenario, mutants: [.client(.noBackoff)])
+        let result = try SimulatedRun.run(scenario, behavior: [MutantGallery["no-backoff"]].behavior)
         #expect(result.eventCount < 60_000)
         guard outage != "100-loss" else { return }
         let reason = Self.reasons(result.verdict)

@@ -187,7 +187,7 @@ extension ExpenseEngine {
     private mutating func submit(at now: Instant) throws(ActError) {
         guard case .form(let form) = screen else { throw ActError(description: "no form is open") }
         var draft = drafts[form] ?? FormDraft(form: form)
-        guard draft.submission == .editing, !isOffline || mutants.contains(.formSentAfterOutage) else { return }
+        guard draft.submission == .editing, !isOffline || behavior.keepsFormsOffline else { return }
         // The operation id of a submission without a result is used again: the server executes it once.
         draft.operation = draft.operation ?? makeOperation()
         draft.submission = .sending

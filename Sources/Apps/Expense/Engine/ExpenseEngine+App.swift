@@ -8,19 +8,13 @@ extension ExpenseEngine: AppEngine {
     public static let markerField = AppModel.expense.markerField
 
     /// The maximum number of connections of the write queue, and of forms.
-    private static let ownConnectionsMax = 1
-    /// That of a client with the mutant that sends all writes at once.
-    private static let mutantConnectionsMax = 6
-
-    public var connectionsMax: Int {
-        mutants.contains(.queueDrainedInParallel) ? Self.mutantConnectionsMax : Self.ownConnectionsMax
-    }
+    public var connectionsMax: Int { behavior.writesAtOnce }
 
     /// Creates the engine of an app on what the app has stored.
     public init(
-        _ configuration: AppConfiguration, restoring state: AppState, mutants: Set<ExpenseMutant> = []
+        _ configuration: AppConfiguration, restoring state: AppState, behavior: ExpenseBehavior = ExpenseBehavior()
     ) throws(AppActError) {
-        self.init(.expense, restoring: try ExpenseState(state), seed: configuration.seed, mutants: mutants)
+        self.init(.expense, restoring: try ExpenseState(state), seed: configuration.seed, behavior: behavior)
     }
 
     public mutating func started(_ interface: AppInterface, at now: Instant) {

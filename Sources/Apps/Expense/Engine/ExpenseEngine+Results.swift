@@ -50,7 +50,7 @@ extension ExpenseEngine {
             }
             if case .page = screen {
                 // Content that may be stale is not kept.
-                if !mutants.contains(.stalePageOffline) { page = .loading }
+                if !behavior.keepsPagesOffline { page = .loading }
                 wantsPage = true
             }
         } else {
@@ -74,7 +74,7 @@ extension ExpenseEngine {
             if !wasSent {
                 draft.submission = .editing
                 formErrors[form] = ExpenseText.notSent
-            } else if mutants.contains(.formSentAgain) {
+            } else if behavior.repeatsLostForms {
                 draft.operation = makeOperation()
                 draft.submission = .sending
             } else {
@@ -135,7 +135,7 @@ extension ExpenseEngine {
 
     private mutating func accept(_ write: QueuedWrite, _ body: JSONValue) {
         removeWrite(write.sequence)
-        if mutants.contains(.pendingActionKept), write.action == .add { stuckPending.insert(write.record) }
+        if !behavior.endsPendingAdditions, write.action == .add { acceptedAdditions.insert(write.record) }
         if write.action == .delete {
             remove(write.record)
         } else if let record = StoredRecord(body["record"]), record.key == write.record {
@@ -174,8 +174,8 @@ extension ExpenseEngine {
         var record =
             records[write.record]
             ?? StoredRecord(key: write.record, kind: write.kind, parent: write.parent, confirmed: nil)
-        if mutants.contains(.originalValueLost), write.action == .update, let confirmed = record.confirmed {
-            record.confirmed = confirmed.merging(write.fields)
+        if write.action == .update, let confirmed = record.confirmed {
+            record.confirmed = behavior.confirmedAfterRejection(confirmed, write.fields)
         }
         var fields: RecordFields = record.confirmed == nil ? write.fields : [:]
         if write.action == .add {

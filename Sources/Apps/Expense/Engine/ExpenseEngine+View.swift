@@ -36,15 +36,11 @@ extension ExpenseEngine {
             var pending =
                 pendingAction(queued.filter { $0.pattern == .optimisticWithPendingUI })
                 ?? record?.failure?.action
-            if pending == nil, stuckPending.contains(key) { pending = .add }
+            if pending == nil, acceptedAdditions.contains(key) { pending = .add }
             let error = record?.failure.map { Self.text(of: $0.errors) }
-            let isOffline = isOffline || mutants.contains(.pendingLookOnline)
-            let look = RecordLook(
-                isOffline: isOffline, pending: mutants.contains(.noPendingLook) && error == nil ? nil : pending,
-                hasErrors: error != nil)
             return Item(
                 key: key, parent: record?.parent ?? queued.first?.parent, fields: fields, pending: pending,
-                error: error, look: look)
+                error: error, look: behavior.look(isOffline, pending, error != nil))
         }
     }
 
@@ -65,7 +61,7 @@ extension ExpenseEngine {
         var marked: Set<RecordKey> = []
         for item in items where item.error != nil {
             marked.insert(item.key)
-            if mutants.contains(.errorPathMissing) { continue }
+            guard behavior.marksPathToErrors else { continue }
             var next = item.parent
             // A set stops a cycle, which a server could send.
             while let key = next, marked.insert(key).inserted { next = parents[key] ?? nil }
@@ -76,7 +72,7 @@ extension ExpenseEngine {
     // MARK: The screen
 
     private func visibleScreen(hasErrors: Bool) -> AppView.Screen {
-        let hasMarker = hasErrors && !mutants.contains(.errorPathMissing)
+        let hasMarker = hasErrors && behavior.marksPathToErrors
         func screen(
             _ name: String, record: RecordKey? = nil, _ controls: [String], dialog: String? = nil, error: String? = nil,
             fields: RecordFields = [:]

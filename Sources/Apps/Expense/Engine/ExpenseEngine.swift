@@ -62,7 +62,7 @@ public struct ExpenseEngine: Sendable {
     public static let writesMax = 10_000
 
     let app: AppModel
-    let mutants: Set<ExpenseMutant>
+    let behavior: ExpenseBehavior
     var records: [RecordKey: StoredRecord]
     var writes: [QueuedWrite]
     var drafts: [String: FormDraft]
@@ -88,8 +88,8 @@ public struct ExpenseEngine: Sendable {
     var notBefore: Instant?
     /// The times of the next questions for the results of submissions, and the failures of earlier ones.
     var statusRetries: [String: (at: Instant, failures: Int)] = [:]
-    /// Records that a mutant shows as pending.
-    var stuckPending: Set<RecordKey> = []
+    /// Records that keep the look of a pending one, although the server has accepted their addition.
+    var acceptedAdditions: Set<RecordKey> = []
 
     var commits = CommitSequence<ExpenseChange>()
     private var actions: [Action] = []
@@ -102,12 +102,12 @@ public struct ExpenseEngine: Sendable {
     /// - Parameter seed: Determines the delays and the operation ids.
     public init(
         _ app: AppModel = .expense, restoring state: ExpenseState = ExpenseState(), seed: UInt64,
-        mutants: Set<ExpenseMutant> = []
+        behavior: ExpenseBehavior = ExpenseBehavior()
     ) {
         self.app = app
-        self.mutants = mutants
+        self.behavior = behavior
         records = Dictionary(uniqueKeysWithValues: state.records.map { ($0.key, $0) })
-        writes = mutants.contains(.writesLostOnRestart) ? [] : state.writes.sorted { $0.sequence < $1.sequence }
+        writes = state.writes.sorted { $0.sequence < $1.sequence }
         drafts = Dictionary(uniqueKeysWithValues: state.drafts.map { ($0.form, $0) })
         lastUpdate = state.lastUpdate
         lastSequence = state.lastSequence
@@ -262,13 +262,12 @@ public struct ExpenseEngine: Sendable {
     private mutating func sendQueue(at now: Instant) {
         if let retryAt, retryAt > now { return }
         let isReading = exchanges.values.contains { $0 == .updates }
-        let readsFirst = mutants.contains(.readsBeforeWrites)
-        if readsFirst, wantsUpdates, !isReading {
+        if behavior.readsFirst, wantsUpdates, !isReading {
             wantsUpdates = false
             return send(.updates)
         }
         let inFlight = writesInFlight
-        let ready = mutants.contains(.queueDrainedInParallel) ? writes[...] : writes.prefix(1)
+        let ready = writes.prefix(behavior.writesAtOnce)
         if inFlight.isEmpty || ready.count > 1 {
             // A read in flight ends first.
             guard !isReading, !readsPage else { return }

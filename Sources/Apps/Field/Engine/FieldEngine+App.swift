@@ -6,10 +6,10 @@ internal import Wire
 extension FieldEngine {
     /// Creates the engine on what the app has stored.
     public init(
-        _ configuration: AppConfiguration, restoring state: AppState, mutants: Set<FieldMutant> = []
+        _ configuration: AppConfiguration, restoring state: AppState, behavior: FieldBehavior = FieldBehavior()
     ) throws(AppActError) {
         policy = FieldPolicy(configuration)
-        self.mutants = mutants
+        self.behavior = behavior
         clock = configuration.clock
         random = RandomStream(seed: configuration.seed, "field/delays")
         choices = RandomStream(seed: configuration.seed, "field/choices")
@@ -44,6 +44,6 @@ extension FieldEngine {
             files[id] = file
             openings = max(openings, file.opened)
         }
-        if mutants.contains(.downloadRestarted) { discardPartialFiles() }
+        if !behavior.resumesDownloads { discardPartialFiles() }
     }
 }

@@ -37,7 +37,9 @@ extension FieldEngine {
 
     /// Returns a request for a file that is not in flight.
     mutating func nextParallelFile() -> Activity? {
-        guard let run, run.failures < Self.transferFailuresMax else { return nil }
+        guard let run, run.failures < Self.transferFailuresMax, exchanges.count < behavior.filesAtOnce else {
+            return nil
+        }
         let inFlight = exchanges.values.compactMap { if case .file(let id, _) = $0 { id } else { nil } }
         guard let id = missingFiles.first(where: { !inFlight.contains($0) }), let file = files[id] else { return nil }
         return .file(id, range: file.nextRange(of: Self.fileRequestBytesMax))
@@ -82,7 +84,7 @@ extension FieldEngine {
         }
         run?.lastTransfer = (range.count, elapsed)
         guard var file = files[id], file.received == file.size else { return }
-        if AttachmentDigest(of: file.hasher) == file.digest || mutants.contains(.digestNotChecked) {
+        if !behavior.checksDigests || AttachmentDigest(of: file.hasher) == file.digest {
             file.isPulled = true
             run?.file = nil
             store(file)
@@ -107,7 +109,7 @@ extension FieldEngine {
         for key in file.discard() { commits.next.set(key, nil) }
     }
 
-    /// A mutant forgets what has arrived of files.
+    /// Deletes what has arrived of files.
     mutating func discardPartialFiles() {
         for var file in files.values.sorted(by: { $0.key < $1.key }) where !file.isPulled && file.received > 0 {
             discard(&file)

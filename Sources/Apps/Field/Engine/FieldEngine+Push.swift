@@ -7,8 +7,8 @@ internal import Wire
 extension FieldEngine {
     /// Returns the records of the next push with their edits; `nil` if there are none.
     mutating func nextBatch(at now: Instant) -> [RecordKey: Int]? {
-        if mutants.contains(.lateByDeviceClock) { rejectLateRecords(at: now) }
-        if mutants.contains(.identityPerAttempt) { renewIdentities() }
+        if behavior.judgesPeriods { rejectLateRecords(at: now) }
+        if !behavior.keepsIdentities { renewIdentities() }
         guard let run else { return nil }
         let pending = records.values.filter { $0.isPending && !run.skipped.contains($0.key) }
             .sorted { ($0.time, $0.key) < ($1.time, $1.key) }
@@ -42,13 +42,13 @@ extension FieldEngine {
             if result["status"].text == "stored" {
                 needsPull = true
                 commits.next.set("counter/pull", json: .integer(1))
-                if mutants.contains(.pushedRowDeletedEarly), case .answer = record.content {
+                if !behavior.keepsPushedAnswers, case .answer = record.content {
                     remove(record)
                     continue
                 }
                 // The user has changed it meanwhile.
                 if record.edit == edit { record.isPushed = true } else { run?.skipped.remove(key) }
-            } else if mutants.contains(.poisonBlocksBatch) {
+            } else if behavior.results == .allOrNothing {
                 run?.mustRepeat = true
                 run?.skipped.formUnion(edits.keys)
                 return
@@ -167,8 +167,9 @@ extension FieldEngine {
         }
     }
 
-    // MARK: Mutants
+    // MARK: Before a push
 
+    /// Rejects answers whose period is over by the device's clock.
     private mutating func rejectLateRecords(at now: Instant) {
         guard let payload else { return }
         let deviceTime = clock.milliseconds(at: now)
@@ -179,6 +180,7 @@ extension FieldEngine {
         }
     }
 
+    /// Gives the notes that will be sent other identities.
     private mutating func renewIdentities() {
         for var record in records.values.filter({ $0.isPending }).sorted(by: { $0.key < $1.key }) {
             guard case .note = record.content, let key = newKey() else { continue }

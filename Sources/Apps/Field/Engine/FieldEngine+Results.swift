@@ -28,7 +28,7 @@ extension FieldEngine {
             }
         case .photoState(let key):
             photoStateReceived(key, response)
-            if mutants.contains(.uploadRestarted), let offset = run?.photo?.offset, offset > 0 {
+            if !behavior.resumesUploads, let offset = run?.photo?.offset, offset > 0 {
                 return send(.photoRestart(key), at: now)
             }
         case .photoPiece(let key, let offset, let count):

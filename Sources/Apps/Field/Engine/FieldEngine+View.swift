@@ -103,11 +103,11 @@ extension FieldEngine {
             fields: fields)
     }
 
-    /// A file: its content only if all of it has arrived with the right digest.
+    /// A file: its content mostly only if all of it has arrived with the right digest.
     private func screen(of listed: FieldPayload.File, _ fields: RecordFields) -> AppView.Screen {
         let file = files[listed.digest.description]
         var fields = fields
-        if file?.isPulled == true || mutants.contains(.partialFileOpened) && file?.received ?? 0 > 0 {
+        if file?.isPulled == true || behavior.opensPartialFiles && file?.received ?? 0 > 0 {
             fields["bytes"] = "\(file?.received ?? 0)"
             return AppView.Screen(
                 name: listed.key.text, record: listed.key,

@@ -88,7 +88,7 @@ public struct FieldEngine: AppEngine {
     static let clockToleranceMilliseconds = 1000
 
     let policy: FieldPolicy
-    let mutants: Set<FieldMutant>
+    let behavior: FieldBehavior
     let calendar = FieldCalendar.utc
 
     // What is stored.
@@ -144,12 +144,10 @@ public struct FieldEngine: AppEngine {
 
     // MARK: State
 
-    public var connectionsMax: Int { mutants.contains(.filesInParallel) ? 6 : 1 }
+    public var connectionsMax: Int { behavior.filesAtOnce }
 
     /// Whether the policy allows to use the interface.
-    var isAllowed: Bool {
-        mutants.contains(.cellularUsed) ? interface.isUp : policy.allows(interface)
-    }
+    var isAllowed: Bool { policy.allows(interface) }
 
     /// Returns the milliseconds since 1970 of the server's clock.
     func serverTime(at now: Instant) -> Int { clock.milliseconds(at: now) + serverOffset }
@@ -279,8 +277,8 @@ public struct FieldEngine: AppEngine {
         }
     }
 
-    /// Whether a mutant may send another request although some are in flight.
-    private var isParallel: Bool { mutants.contains(.filesInParallel) && run?.phase == .files }
+    /// Whether another request may be sent although some are in flight.
+    private var isParallel: Bool { behavior.filesAtOnce > 1 && run?.phase == .files }
 
     private mutating func beginRun(at now: Instant) {
         guard wantsRun, exchanges.isEmpty, retryAt ?? .start <= now, notBefore ?? .start <= now else { return }
@@ -293,7 +291,7 @@ public struct FieldEngine: AppEngine {
     mutating func endRun(at now: Instant) {
         guard let run else { return }
         self.run = nil
-        if mutants.contains(.downloadRestarted) { discardPartialFiles() }
+        if !behavior.resumesDownloads { discardPartialFiles() }
         eventsAt = eventsAt ?? now + eventsTime
         nextRunAt = run.start + policy.interval
         if let next = nextRunAt, next <= now { nextRunAt = now + FieldPolicy.intervalMin }
@@ -328,7 +326,7 @@ public struct FieldEngine: AppEngine {
                 if mustPull(at: now), !run.hasPulled { return send(.payload, at: now) }
             case .photos: if let activity = nextPhoto() { return send(activity, at: now) }
             case .files:
-                guard mutants.contains(.filesInParallel) else {
+                guard behavior.filesAtOnce > 1 else {
                     if let activity = nextFile(at: now) { return send(activity, at: now) }
                     break
                 }
@@ -350,7 +348,7 @@ public struct FieldEngine: AppEngine {
     /// it is of another calendar day.
     private func mustPull(at now: Instant) -> Bool {
         if payload == nil || needsPull || forcesPull { return true }
-        return !mutants.contains(.stalePayloadKept)
+        return behavior.pullsDaily
             && calendar.isStale(readAt: pulledAt, now: clock.milliseconds(at: now))
     }
 

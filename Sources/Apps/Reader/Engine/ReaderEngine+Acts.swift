@@ -59,7 +59,6 @@ extension ReaderEngine {
 
     /// Returns whether a page is shown without a request.
     func isFresh(_ cached: CachedPage, at now: Instant) -> Bool {
-        if mutants.contains(.cacheNeverExpires) { return true }
         let age = clock.milliseconds(at: now).subtractingReportingOverflow(cached.fetchedAt)
         // A clock that was set back says nothing about the age.
         return !age.overflow && age.partialValue >= 0 && Int64(age.partialValue) < life.count / 1_000_000
@@ -69,14 +68,14 @@ extension ReaderEngine {
         pageProblem = nil
         pageStatus = nil
         guard loads[page] == nil else { return }
-        loads[page] = Load(since: now, isSlow: mutants.contains(.indicatorAtOnce))
+        loads[page] = Load(since: now)
         wantedPages.append(page)
     }
 
     /// Wants the picture of a profile, unless the data saver says no.
     mutating func wantPicture(of page: ReaderPage) {
         guard case .profile(let key) = page, let cached = cache[page], cached.picture == .none,
-            content(page, cached)?.picturePath != nil, !isSavingData || mutants.contains(.dataSaverIgnored),
+            content(page, cached)?.picturePath != nil, !isSavingData,
             !wantedPictures.contains(key)
         else { return }
         wantedPictures.append(key)
@@ -92,7 +91,7 @@ extension ReaderEngine {
             store(form)
         } else if case .page(let page) = screen, pageProblem?.canBeRetried == true {
             load(page, at: now)
-            if mutants.contains(.retrySendsTwice) { surplusRequests = 1 }
+            furtherRequests = behavior.requestsPerRetry - 1
         }
     }
 
@@ -108,13 +107,13 @@ extension ReaderEngine {
 
     private mutating func recommend(at now: Instant) throws(AppActError) {
         guard screen == .page(.articles) else { throw AppActError("a recommendation is on the list of articles") }
-        // The button is inert until the end.
+        // The button is mostly inert until the end.
         if recommendation != nil {
-            if mutants.contains(.buttonStaysActive) { send(.recommendation, "GET", "/recommendations") }
+            if behavior.recommendsInParallel { send(.recommendation, "GET", "/recommendations") }
             return
         }
         recommendedTitle = nil
-        recommendation = (Load(since: now, isSlow: mutants.contains(.indicatorAtOnce)), visit, false)
+        recommendation = (Load(since: now), visit, false)
     }
 
     private mutating func like(_ article: RecordKey, _ isLiked: Bool, at now: Instant) throws(AppActError) {
@@ -134,7 +133,7 @@ extension ReaderEngine {
     /// Returns whether an article is shown as one that the user likes.
     func isLiked(_ article: RecordKey) -> Bool {
         let confirmed = likes[article] ?? false
-        if mutants.contains(.likeWaitsForServer) { return confirmed }
+        guard behavior.showsLikesAtOnce else { return confirmed }
         return operations.last { $0.article == article }?.isLiked ?? confirmed
     }
 
@@ -191,7 +190,7 @@ extension ReaderEngine {
         laterRetries[form.sequence] = (now, 0)
         delayLater(form.sequence, at: now)
         show(ReaderText.sentLater, nil, at: now)
-        if mutants.contains(.laterForgets) { return removeOutgoing(form.sequence) }
+        guard behavior.keepsForm(.later) else { return removeOutgoing(form.sequence) }
         store(form)
     }
 

@@ -13,7 +13,7 @@ extension ReaderEngine {
         case .like(let sequence): liked(sequence, response, at: now)
         case .outgoing(let sequence): sent(sequence, response, at: now)
         case .blockingForm: submitted(response, at: now)
-        case .surplus: break
+        case .further: break
         }
         pump(at: now)
     }
@@ -33,7 +33,7 @@ extension ReaderEngine {
         case .like(let sequence): likeFailed(sequence, problem, at: now)
         case .outgoing(let sequence): outgoingFailed(sequence, problem, at: now)
         case .blockingForm: submissionFailed(problem, at: now)
-        case .surplus: break
+        case .further: break
         }
     }
 
@@ -55,8 +55,7 @@ extension ReaderEngine {
             store(cached, as: page)
         case 200:
             guard response.body.count <= CachedPage.bytesMax, let body = response.json,
-                let content = PageContent(page, body, isLenient: mutants.contains(.requiredNotChecked)),
-                content.flawed.isEmpty || !mutants.contains(.additionalFailsPage)
+                let content = PageContent(page, body, behavior.validation)
             else { return pageFailed(page, .receivedData, at: now) }
             loads[page] = nil
             applyLikes(content, page, number)
@@ -74,7 +73,7 @@ extension ReaderEngine {
         loads[page] = nil
         // Another page is not disturbed; this one is read again when it is opened.
         guard screen == .page(page) else { return }
-        if mutants.contains(.pageErrorVanishes) { return showProblem(problem, about: page.subject, at: now) }
+        guard behavior.keepsPageErrors else { return showProblem(problem, about: page.subject, at: now) }
         pageProblem = problem
     }
 
@@ -127,8 +126,7 @@ extension ReaderEngine {
     private mutating func recommendationFailed(_ problem: ReaderProblem, at now: Instant) {
         guard let ended = recommendation else { return }
         recommendation = nil
-        // Who has left the page does not care any more.
-        guard ended.visit == visit || mutants.contains(.errorAfterLeaving) else { return }
+        guard ended.visit == visit || behavior.reportsAfterLeaving(.recommendation) else { return }
         showProblem(problem, about: "a recommendation", at: now)
     }
 
@@ -148,7 +146,7 @@ extension ReaderEngine {
         // The state before this operation is the last one that the server has confirmed.
         removeOperation(sequence)
         likeNumbers[operation.article] = nextNumber
-        if mutants.contains(.rollbackToFirstState), let first = firstStates[operation.article] {
+        if behavior.rollback == .first, let first = firstStates[operation.article] {
             setLike(operation.article, first)
         }
         // The server may have executed the request: the next visit of the pages reads them again.
@@ -159,7 +157,7 @@ extension ReaderEngine {
         }
         if operation.visit == visit {
             showProblem(problem, about: "your like", at: now)
-        } else if !mutants.contains(.rollbackWithoutDialog) {
+        } else if behavior.reportsAfterLeaving(.like) {
             likeFailures.append(problem)
             if likeFailures.count > Self.dialogsMax { likeFailures.removeFirst() }
         }
@@ -186,7 +184,7 @@ extension ReaderEngine {
             if let seconds = response?.retryAfterSeconds, let retry = laterRetries[sequence] {
                 laterRetries[sequence] = (max(retry.at, now + .seconds(Int64(seconds))), retry.failures)
             }
-        } else if mutants.contains(.formClearedOnFailure) {
+        } else if !behavior.keepsForm(.failed) {
             return removeOutgoing(sequence)
         } else {
             form.state = .failed
@@ -216,7 +214,7 @@ extension ReaderEngine {
     private mutating func submissionFailed(_ problem: ReaderProblem, at now: Instant) {
         guard isSubmitting, case .form(let form) = screen else { return }
         endSubmission()
-        if mutants.contains(.formClearedOnFailure) {
+        if !behavior.keepsForm(.failed) {
             removeDraft(of: form)
             secrets = [:]
         }

@@ -89,7 +89,7 @@ extension ReaderEngine {
     mutating func store(_ draft: FormDraft, of form: ReaderForm) {
         drafts[form] = draft
         var draft = draft
-        if mutants.contains(.passwordStored) { draft.fields = draft.fields.merging(secrets) }
+        if behavior.storesSecrets { draft.fields = draft.fields.merging(secrets) }
         commits.next.set("draft/\(form.rawValue)", json: draft.stored)
     }
 
@@ -103,7 +103,7 @@ extension ReaderEngine {
         } else {
             outgoing.append(form)
         }
-        if !mutants.contains(.formNotStored) { commits.next.set("form/\(form.sequence)", json: form.stored) }
+        commits.next.set("form/\(form.sequence)", json: form.stored)
     }
 
     mutating func removeOutgoing(_ sequence: Int) {

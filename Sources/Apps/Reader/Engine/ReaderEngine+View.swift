@@ -18,7 +18,7 @@ extension ReaderEngine {
 
     /// Returns the content of a cached page.
     func content(_ page: ReaderPage, _ cached: CachedPage) -> PageContent? {
-        PageContent(page, cached.body, isLenient: mutants.contains(.requiredNotChecked))
+        PageContent(page, cached.body, behavior.validation)
     }
 
     private var visibleScreen: AppView.Screen {
@@ -36,7 +36,7 @@ extension ReaderEngine {
             }
             if let problem = pageProblem {
                 error = problem.rawValue
-                fields["message"] = problem.message(about: page.subject) + statusText
+                fields["message"] = behavior.message(problem, page.subject, pageStatus)
                 if problem.canBeRetried { controls.append("retry") }
             }
         case .form(let form):
@@ -71,22 +71,17 @@ extension ReaderEngine {
             error: error, fields: fields)
     }
 
-    private var statusText: String {
-        guard mutants.contains(.statusInMessage), let pageStatus else { return "" }
-        return " (\(pageStatus))"
-    }
-
     /// Returns the controls and the parts of a page: what the cache has, otherwise what other pages know of it.
     private func contentOfPage(_ page: ReaderPage) -> (controls: [String], fields: RecordFields) {
         var fields: RecordFields = [:]
         var controls = page == .articles ? ["feedback", "open", "sign-up"] : ["back"]
-        let isHidden = mutants.contains(.cacheHiddenDuringRefresh) && loads[page] != nil
-        let cached = isHidden ? nil : cache[page]
+        let isShown = behavior.showsCacheDuringReads || loads[page] == nil
+        let cached = isShown ? cache[page] : nil
         let content = cached.flatMap { self.content(page, $0) }
         switch page {
         case .articles:
             if !entries.isEmpty { controls.append("like") }
-            if recommendation == nil || mutants.contains(.buttonStaysActive) { controls.append("recommend") }
+            if recommendation == nil || behavior.recommendsInParallel { controls.append("recommend") }
             if recommendation?.load.isSlow == true { fields["recommended"] = "loading" }
             if let recommendedTitle { fields["recommended"] = recommendedTitle }
         case .article(let key):

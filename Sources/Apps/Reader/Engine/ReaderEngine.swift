@@ -31,8 +31,8 @@ public struct ReaderEngine: AppEngine {
         case like(Int)
         case outgoing(Int)
         case blockingForm
-        /// The second request of a mutant.
-        case surplus
+        /// A further request of a retry, whose response is not used.
+        case further
     }
 
     /// A read in flight that the user waits for.
@@ -67,7 +67,7 @@ public struct ReaderEngine: AppEngine {
     /// The pool of connections of reads, and that of writes: a write does not wait for a slow read.
     static let (readPool, writePool) = (0, 1)
 
-    let mutants: Set<ReaderMutant>
+    let behavior: ReaderBehavior
     let life: Nanoseconds
     let savesData: Bool
     var clock: WallClock
@@ -88,7 +88,7 @@ public struct ReaderEngine: AppEngine {
     /// The number of pages that were opened so far: tells whether the user is still on a page.
     var visit = 0
     var pageProblem: ReaderProblem?
-    /// The status of a failed read; only a mutant shows it.
+    /// The status of the response to a failed read.
     var pageStatus: Int?
     var loads: [ReaderPage: Load] = [:]
     /// The pages whose requests are to be sent.
@@ -109,11 +109,11 @@ public struct ReaderEngine: AppEngine {
     var toast: (kind: String, message: String?, until: Instant)?
     /// The times of the next attempts of forms that are sent later, and the failures of earlier ones.
     var laterRetries: [Int: (at: Instant, failures: Int)] = [:]
-    /// The confirmed state before the first of several taps; only a mutant uses it.
+    /// The confirmed state before the first of several taps.
     var firstStates: [RecordKey: Bool] = [:]
     /// The number of the first request that was sent after the last result of a like: an earlier read may be older.
     var likeNumbers: [RecordKey: Int] = [:]
-    var surplusRequests = 0
+    var furtherRequests = 0
 
     var exchanges: [Int: Activity] = [:]
     var commits = CommitSequence<AppChange>()
@@ -129,9 +129,10 @@ public struct ReaderEngine: AppEngine {
     ///
     /// - Throws: If a stored value cannot be read.
     public init(
-        _ configuration: AppConfiguration, restoring state: AppState = AppState(), mutants: Set<ReaderMutant> = []
+        _ configuration: AppConfiguration, restoring state: AppState = AppState(),
+        behavior: ReaderBehavior = ReaderBehavior()
     ) throws(AppActError) {
-        self.mutants = mutants
+        self.behavior = behavior
         clock = configuration.clock
         life = configuration.time("life", default: Self.cacheLife)
         savesData = configuration.settings["data-saver"] == "on"
@@ -154,8 +155,8 @@ public struct ReaderEngine: AppEngine {
     public var nextDeadline: Instant? {
         var next = Instant.never
         if let toast { next = min(next, toast.until) }
-        for load in loads.values where !load.isSlow { next = min(next, load.since + Self.indicatorDelay) }
-        if let load = recommendation?.load, !load.isSlow { next = min(next, load.since + Self.indicatorDelay) }
+        for load in loads.values where !load.isSlow { next = min(next, load.since + behavior.indicatorDelay) }
+        if let load = recommendation?.load, !load.isSlow { next = min(next, load.since + behavior.indicatorDelay) }
         if let commitAt = commits.retryAt { next = min(next, commitAt) }
         if !commits.isAwaited, interface.isUp, !isSending {
             for form in outgoing where form.state == .later {
@@ -192,10 +193,10 @@ public struct ReaderEngine: AppEngine {
                 failed(activity, .noConnection, at: now)
             }
         } else if !wasUp {
-            // Pages are not read again: the user does that. What was promised to be sent later is sent.
+            // What was promised to be sent later is sent.
             let at = now + Nanoseconds(random.integer(below: Self.recoverySpread.count))
             for form in outgoing where form.state == .later { laterRetries[form.sequence] = (at, 0) }
-            if mutants.contains(.pageRetriedByItself), case .page(let page) = screen, pageProblem != nil {
+            if behavior.rereadsPages, case .page(let page) = screen, pageProblem != nil {
                 load(page, at: now)
             }
         } else if wasMetered, !interface.isMetered, case .page(let page) = screen {
@@ -208,8 +209,8 @@ public struct ReaderEngine: AppEngine {
 
     public mutating func advance(to now: Instant) {
         if let until = toast?.until, until <= now { toast = nil }
-        for (page, load) in loads where load.since + Self.indicatorDelay <= now { loads[page]?.isSlow = true }
-        if let load = recommendation?.load, load.since + Self.indicatorDelay <= now {
+        for (page, load) in loads where load.since + behavior.indicatorDelay <= now { loads[page]?.isSlow = true }
+        if let load = recommendation?.load, load.since + behavior.indicatorDelay <= now {
             recommendation?.load.isSlow = true
         }
         if let change = commits.retry(at: now) { actions.append(.commit(change)) }
@@ -244,8 +245,8 @@ public struct ReaderEngine: AppEngine {
         }
         for operation in operations { sendLike(operation) }
         sendForms(at: now)
-        for _ in 0..<surplusRequests { sendSurplus() }
-        surplusRequests = 0
+        for _ in 0..<furtherRequests { sendFurther() }
+        furtherRequests = 0
     }
 
     /// Ends what is to be sent: the interface is down.
@@ -257,7 +258,7 @@ public struct ReaderEngine: AppEngine {
         for operation in operations { failed(.like(operation.sequence), .noConnection, at: now) }
         for form in outgoing where form.state == .sending { failed(.outgoing(form.sequence), .noConnection, at: now) }
         if wantsSubmission { failed(.blockingForm, .noConnection, at: now) }
-        surplusRequests = 0
+        furtherRequests = 0
     }
 
     mutating func send(
@@ -312,8 +313,8 @@ public struct ReaderEngine: AppEngine {
             .outgoing(due.sequence), "POST", due.form.path, operation: due.operation, ["fields": due.fields.json])
     }
 
-    private mutating func sendSurplus() {
-        if case .page(let page) = screen { send(.surplus, "GET", page.path) }
+    private mutating func sendFurther() {
+        if case .page(let page) = screen { send(.further, "GET", page.path) }
     }
 
     /// Returns a new operation id of 32 hexadecimal digits.

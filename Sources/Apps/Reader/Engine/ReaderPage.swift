@@ -105,8 +105,9 @@ struct PageContent {
 
     /// Creates the content of a page; `nil` if a required part is missing or invalid.
     ///
-    /// - Parameter isLenient: Whether required parts may be missing, a defect.
-    init?(_ page: ReaderPage, _ body: JSONValue, isLenient: Bool = false) {
+    /// - Parameter validation: The parts that must be valid.
+    init?(_ page: ReaderPage, _ body: JSONValue, _ validation: ReaderBehavior.Validation = .required) {
+        let isLenient = validation == .none
         guard body.object != nil else { return nil }
         switch page {
         case .articles:
@@ -132,6 +133,7 @@ struct PageContent {
             guard Self.isAbout(key, body), isLenient || name.map({ !$0.isEmpty }) ?? false else { return nil }
             fields["name"] = name
             readAdditional(body)
+            if validation == .all, !flawed.isEmpty { return nil }
         }
     }
 

@@ -10,7 +10,7 @@ public struct NotesScreen: Hashable, Sendable {
         case create, open, sync
         /// On the screen of a note.
         case back, edit, delete
-        /// On that of a note, in the first version.
+        /// On that of a note, if the app has pins.
         case pin
         /// For a note in conflict; `keep` if the note is deleted locally.
         case resolve, keep
@@ -34,10 +34,10 @@ public struct NotesScreen: Hashable, Sendable {
 
     /// Creates the screen.
     ///
-    /// - Parameter note: The note that the user has opened; `nil` for the list. A note that vanishes leaves the list.
-    public init(
-        note: NotesView.Row?, connectivity: Connectivity, version: ClientVersion = .current
-    ) {
+    /// - Parameters:
+    ///   - note: The note that the user has opened; `nil` for the list. A note that vanishes leaves the list.
+    ///   - hasPins: Whether notes can be pinned.
+    public init(note: NotesView.Row?, connectivity: Connectivity, hasPins: Bool = false) {
         self.note = note?.uuid
         switch connectivity {
         case .interfaceDown, .unreachable: toast = .noConnection
@@ -49,7 +49,7 @@ public struct NotesScreen: Hashable, Sendable {
         }
         var controls: [Control] = [.back]
         if !note.isDeleted { controls += [.edit, .delete] }
-        if !note.isDeleted, version == .first { controls.append(.pin) }
+        if !note.isDeleted, hasPins { controls.append(.pin) }
         switch note.icon {
         case .conflict: controls.append(note.isDeleted ? .keep : .resolve)
         case .error: controls += [.retry, .dismiss]

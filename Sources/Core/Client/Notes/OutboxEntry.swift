@@ -8,7 +8,7 @@ public struct OutboxEntry: Hashable, Sendable {
     }
 
     /// The operation id, sent as `Idempotency-Key`: the server executes the operation once, however often it arrives.
-    public internal(set) var operation: String
+    public var operation: String
     /// The position in the queue.
     public private(set) var sequence: Int
     /// The record's identifier.

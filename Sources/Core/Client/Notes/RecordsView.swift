@@ -15,15 +15,15 @@ public struct RecordRow: Hashable, Sendable {
     /// The record's identifier.
     public let id: RecordID
     /// The content shown to the user.
-    public let content: RecordContent
+    public var content: RecordContent
     /// The icon beside it.
-    public let icon: Icon
+    public var icon: Icon
     /// Whether the user has deleted the record and the server has not acknowledged it.
     public let isDeleted: Bool
     /// The newest revision known to be on the server.
     public let revision: String?
     /// Every content stored for the record: the user's and, in a conflict, the server's and their common base.
-    public let kept: [RecordContent]
+    public var kept: [RecordContent]
     /// The reason why a change is parked.
     public let problem: String?
 }

@@ -29,7 +29,7 @@ extension SyncEngine {
         record.edits += 1
         store(record)
         // A record in conflict sends nothing until the conflict is resolved.
-        if record.theirs == nil || mutants.contains(.sendsDuringConflict) {
+        if record.theirs == nil || !policy.holdsConflicts {
             supersedeParked(id)
             let isNew = record.base == nil && schedules[id]?.queue.isEmpty ?? true
             enqueue(isNew ? .create : .update, record)
@@ -45,7 +45,7 @@ extension SyncEngine {
         beginUserChange()
         record.edits += 1
         record.isDeleted = true
-        if mutants.contains(.unsentNoteDeletedOnServer), record.base == nil { record.base = RecordRevision("(null)") }
+        record.base = behavior.deletionBase(record)
         supersedeParked(id)
         for sequence in schedules[id]?.queue ?? [] where entries[sequence]?.attempts == 0 { drop(sequence) }
         if record.base == nil, record.theirs == nil, schedules[id]?.queue.isEmpty ?? true {
@@ -57,14 +57,14 @@ extension SyncEngine {
         schedule(id)
     }
 
-    /// Pins a record: a change that only the first version of the client knows, and that stays in its outbox.
-    public mutating func pin(_ id: RecordID, at now: Instant) throws(RecordError) {
-        guard version == .first else { throw .noPins }
+    /// Adds a change of a kind that stays in the outbox (``SyncPolicy/heldKinds``).
+    public mutating func hold(_ kind: String, of id: RecordID, at now: Instant) throws(RecordError) {
+        guard policy.heldKinds.contains(kind) else { throw .unknownKind }
         guard let record = records[id], !record.isDeleted else { throw .unknown }
         tick(now)
         beginUserChange()
         store(record)
-        enqueue(.unknown(ClientVersion.pin), record)
+        enqueue(.unknown(kind), record)
         schedule(id)
     }
 
@@ -77,8 +77,15 @@ extension SyncEngine {
         guard let theirs = record.theirs else { throw .notInConflict }
         tick(now)
         beginUserChange()
-        record.theirs = nil
         record.edits += 1
+        return settle(record, theirs, resolution)
+    }
+
+    /// Ends a conflict, and returns the record's identifier.
+    @discardableResult
+    mutating func settle(_ record: LocalRecord, _ theirs: LocalRecord.Theirs, _ resolution: Resolution) -> RecordID {
+        var record = record
+        record.theirs = nil
         record.base = theirs.revision
         record.baseContent = theirs.content
         switch resolution {
@@ -88,11 +95,11 @@ extension SyncEngine {
                 record.isDeleted = false
                 store(record)
             } else {
-                forget(id)
+                forget(record.id)
             }
         case .mine where record.isDeleted:
             if theirs.revision == nil {
-                forget(id)
+                forget(record.id)
             } else {
                 store(record)
                 enqueue(.delete, record)
@@ -102,14 +109,28 @@ extension SyncEngine {
             record.isDeleted = false
             if theirs.revision == nil {
                 // The identifier of a deleted record is never used again.
-                forget(id)
-                record.id = RecordID(makeUUID())
+                forget(record.id)
+                return createCopy(of: record)
             }
             store(record)
-            enqueue(theirs.revision == nil ? .create : .update, record)
+            enqueue(.update, record)
         }
         schedule(record.id)
         return record.id
+    }
+
+    /// Creates a record with the content of another one, and returns its identifier.
+    @discardableResult
+    mutating func createCopy(of record: LocalRecord) -> RecordID {
+        var copy = record
+        copy.id = RecordID(makeUUID())
+        copy.base = nil
+        copy.baseContent = nil
+        copy.theirs = nil
+        store(copy)
+        enqueue(.create, copy)
+        schedule(copy.id)
+        return copy.id
     }
 
     /// Sends a record's parked change again, as the same operation. The next server error parks it again.

@@ -6,21 +6,20 @@ extension SyncEngine {
     mutating func handle(_ reply: SyncReply, of exchange: Exchange) {
         if let retryAfter = reply.retryAfter { raiseFloor(retryAfter) }
         switch reply.result {
-        case .gatewayError: return handlePathFailure(of: exchange, isOutcomeUnknown: true)
+        case .gatewayError: return handlePathFailure(of: exchange, reply.result, isOutcomeUnknown: true)
         case .foreign(let error):
-            if acceptsForeignSuccess(error, of: exchange) { return }
             path.foreignServer = error
-            return handlePathFailure(of: exchange, isOutcomeUnknown: true)
+            return handlePathFailure(of: exchange, reply.result, isOutcomeUnknown: true)
         case _ where exchange.activity == .refresh: return handleRefresh(reply.result, of: exchange)
         case .unauthorized(let status):
             // A response without a history says nothing about the account.
             recordContact()
-            restoreMayBeCommitted(exchange)
-            if mutants.contains(.expiredTokenDropsChange), case .push(_, let sequence) = exchange.activity {
-                drop(sequence)
+            switch exchange.activity {
+            case .probe, .refresh: break
+            case .index: indexWork.want()
+            case .push(let id, let sequence): handlePush(reply.result, id, sequence, exchange)
+            case .reconcile(let id, _), .fetch(let id): schedule(id)
             }
-            if case .index = exchange.activity { indexWork.want() }
-            if let id = exchange.activity.recordID { schedule(id) }
             releaseAccount()
             return credentialsRejected(status: status, generation: exchange.generation)
         default: break
@@ -68,57 +67,67 @@ extension SyncEngine {
         store(entry)
     }
 
-    private mutating func restoreMayBeCommitted(_ exchange: Exchange) {
-        if case .push(_, let sequence) = exchange.activity { restoreMayBeCommitted(sequence, exchange) }
-    }
-
     // MARK: Results of changes
 
     private mutating func handlePush(
         _ result: SyncResult, _ id: RecordID, _ sequence: Int, _ exchange: Exchange
     ) {
         guard let entry = entries[sequence] else { return schedule(id) }
-        if !mutants.isEmpty, handlesByMutant(result, of: entry) { return }
+        if case .record(let remote) = result, entry.kind != .delete, let problem = problem(of: remote, as: entry) {
+            attemptEnded(of: entry, .invalid(problem), exchange)
+        } else {
+            attemptEnded(of: entry, result, exchange)
+        }
+    }
+
+    /// Records the end of an attempt to send an entry.
+    ///
+    /// - Parameter result: The result; `nil` if the response was lost.
+    mutating func attemptEnded(of entry: OutboxEntry, _ result: SyncResult?, _ exchange: Exchange) {
+        let id = entry.id
+        let attempt = ChangeAttempt(
+            entry: entry, record: records[id], result: result, refusals: schedules[id]?.refusals ?? 0,
+            serverErrorsMax: policy.serverErrorsMax)
         switch result {
-        case .record(let remote) where entry.kind != .delete:
-            if let problem = problem(of: remote, as: entry) { return handleInvalid(problem, entry) }
-            acknowledge(entry, as: remote)
-        case .done where entry.kind == .delete, .missing where entry.kind == .delete:
-            indexWork.written.insert(id)
-            if !mutants.isEmpty, staysByMutant(id) { return }
-            forget(id)
-        case .missing where entry.kind == .update:
-            restoreMayBeCommitted(sequence, exchange)
-            recordConflict(.deleted, id)
-        case .missing:
-            restoreMayBeCommitted(sequence, exchange)
-            park(entries[sequence] ?? entry, because: "the server rejects it (404)")
-        case .conflict:
-            // The newer revision may be the entry's own, stored by an attempt whose response was lost.
-            restoreMayBeCommitted(sequence, exchange)
+        case .done? where entry.kind == .delete, .missing? where entry.kind == .delete: indexWork.written.insert(id)
+        case .missing?, .conflict?, .forbidden?, .rejected?, .unauthorized?:
+            restoreMayBeCommitted(entry.sequence, exchange)
+        default: break
+        }
+        execute(behavior.outcome(attempt), of: attempt)
+    }
+
+    private mutating func execute(_ outcome: ChangeOutcome, of attempt: ChangeAttempt) {
+        let id = attempt.entry.id
+        let entry = entries[attempt.entry.sequence] ?? attempt.entry
+        switch outcome {
+        case .stored(let remote): acknowledge(entry, as: remote)
+        case .repeated:
+            switch attempt.result {
+            case .serverError?: recordServerError(of: entry)
+            case .forbidden?:
+                schedules[id]?.refusals += 1
+                // The index shows whether the server rejects this change or the user.
+                indexWork.want()
+            default: break
+            }
+            delay(id, hasFailedOnPath: attempt.isLost)
+        case .repeatedAtOnce: schedule(id)
+        case .contested:
             schedules[id]?.mustReconcile = true
             schedule(id)
-        case .serverError(let status):
-            let count = entry.serverErrors + 1
-            if count >= policy.serverErrorsMax {
-                return park(entry, because: "the server failed to store it \(count) times (\(status))")
-            }
-            recordServerError(of: entry)
-            delay(id, hasFailedOnPath: false)
-        case .forbidden(let status):
-            restoreMayBeCommitted(sequence, exchange)
-            let count = (schedules[id]?.refusals ?? 0) + 1
-            if count > 1 { return park(entries[sequence] ?? entry, because: "the server forbids it (\(status))") }
-            schedules[id]?.refusals = count
-            delay(id, hasFailedOnPath: false)
-            // The index shows whether the server rejects this change or the user.
-            indexWork.want()
-        case .unavailable: delay(id, hasFailedOnPath: false)
-        case .rejected(let status):
-            restoreMayBeCommitted(sequence, exchange)
-            park(entries[sequence] ?? entry, because: "the server rejects it (\(status))")
-        case .invalid(let reason): handleInvalid(reason, entry)
-        default: handleInvalid("the response is not one to this request", entry)
+        case .unclear(let reason): handleInvalid(reason, entry)
+        case .parked(let reason): park(entry, because: reason)
+        case .deletedOnServer: recordConflict(.deleted, id)
+        case .dropped:
+            drop(entry.sequence)
+            schedule(id)
+        case .finished(let record):
+            forget(id)
+            if let record { store(record) }
+        case .createdAgain:
+            forget(id)
+            if let record = attempt.record { createCopy(of: record) }
         }
     }
 
@@ -149,9 +158,8 @@ extension SyncEngine {
         if var local = records[entry.id] {
             local.base = remote.revision
             local.baseContent = remote.content
-            let isCurrent = local.edits == entry.edits || mutants.contains(.oldResponseOverwritesView)
-            if isCurrent || mutants.contains(.editInFlightMarkedClean) { local.mine = remote.content }
-            if mutants.contains(.editInFlightMarkedClean) {
+            if local.edits == entry.edits || policy.laterEdits != .kept { local.mine = remote.content }
+            if policy.laterEdits == .dropped {
                 for next in schedules[entry.id]?.queue ?? [] { drop(next) }
             }
             store(local)
@@ -167,13 +175,10 @@ extension SyncEngine {
         case .record(let remote) where remote.id == id && !isOlder(remote, than: entry.base):
             setQuarantine(id, nil)
             finishFetch(of: id, by: exchange, showing: remote.revision)
-            let isOwn = entry.kind != .delete && resource.areEqual(remote.content, entry.content)
-            if isOwn, !mutants.contains(.ownEchoIsConflict) {
+            if entry.kind != .delete, resource.areEqual(remote.content, entry.content) {
                 acknowledge(entry, as: remote)  // stored by an earlier attempt
             } else if remote.revision == entry.base {
                 reconciliationFoundNothing(entry)
-            } else if mutants.contains(.overwritesOnConflict) {
-                overwrite(entry, from: remote)
             } else {
                 recordConflict(LocalRecord.Theirs(revision: remote.revision, content: remote.content), id)
             }
@@ -231,20 +236,25 @@ extension SyncEngine {
     private mutating func recordConflict(_ theirs: LocalRecord.Theirs, _ id: RecordID) {
         guard var local = records[id] else { return forget(id) }
         for sequence in schedules[id]?.queue ?? [] { drop(sequence) }
-        if local.isDeleted && theirs.revision == nil { return forget(id) }
-        if !mutants.isEmpty, mergesByMutant(theirs, into: &local) {
-        } else if let content = theirs.content, !local.isDeleted, resource.areEqual(content, local.mine),
-            !mutants.contains(.ownEchoIsConflict)
-        {
-            local.base = theirs.revision
-            local.baseContent = content
-            local.mine = content
-            local.theirs = nil
-        } else {
+        let areEqual = theirs.content.map { resource.areEqual($0, local.mine) } ?? false
+        switch behavior.conflict(RecordConflict(record: local, theirs: theirs, areEqual: areEqual)) {
+        case .open:
             local.theirs = theirs
+            store(local)
+            schedule(id)
+        case .ended(let content):
+            local.base = theirs.revision
+            local.baseContent = theirs.content
+            local.mine = content
+            local.isDeleted = false
+            local.theirs = nil
+            store(local)
+            schedule(id)
+        case .resolved(let resolution): settle(local, theirs, resolution)
+        case .copied:
+            createCopy(of: local)
+            settle(local, theirs, .theirs)
         }
-        store(local)
-        schedule(id)
     }
 
     // MARK: Results of reads
@@ -300,7 +310,7 @@ extension SyncEngine {
 
     private mutating func finishIndex() {
         indexWork.finish(at: now)
-        if mutants.contains(.unchangedNotesFetched) { for id in records.keys.sorted() { fetch(id) } }
+        if policy.reads == .allRecords { for id in records.keys.sorted() { fetch(id) } }
         for id in quarantine.keys.sorted() where !id.text.isEmpty && schedules[id]?.queue.isEmpty ?? true { fetch(id) }
     }
 
@@ -312,8 +322,7 @@ extension SyncEngine {
             return
         }
         let hasChanges = !(schedules[entry.id]?.queue.isEmpty ?? true)
-        let isKept = hasChanges && !mutants.contains(.indexDeletesPendingEdits)
-        if entry.isDeleted && !isKept { return recordAbsence(of: entry.id) }
+        if entry.isDeleted, recordAbsence(of: entry.id) != .kept || !hasChanges { return }
         if !entry.isDeleted, let known = local.theirs.map({ $0.revision }) ?? local.base {
             // Where revisions only grow, an older one is a late response. Otherwise the record was deleted and created
             // again.
@@ -321,23 +330,25 @@ extension SyncEngine {
             if entry.revision == known || isOlder { return }
         }
         if index.isAdopting && !hasChanges { indexWork.adoptions.insert(entry.id) }
-        if mutants.contains(.revisionBeforeContent), !hasChanges { storeRevision(of: entry) }
+        if !hasChanges, let record = behavior.listing(local, entry) { store(record) }
         // The record's changes are sent before this fetch: the response to a repeated change may have an earlier
         // revision than this one.
         fetch(entry.id, listed: entry.revision)
     }
 
-    /// Records that the server no longer has a record: an unchanged one is deleted, a conflict becomes one with a
-    /// deletion.
-    private mutating func recordAbsence(of id: RecordID) {
-        guard let local = records[id], local.base != nil || local.theirs != nil else { return }
+    /// Records that the server no longer has a record, and returns what has become of it.
+    @discardableResult
+    private mutating func recordAbsence(of id: RecordID) -> AbsenceDecision {
+        guard let local = records[id] else { return .kept }
         let hasChanges = !(schedules[id]?.queue.isEmpty ?? true)
-        if local.theirs != nil {
-            if local.theirs?.revision != nil { recordConflict(.deleted, id) }
-        } else if !hasChanges || mutants.contains(.indexDeletesPendingEdits) {
-            if mutants.contains(.remoteDeletionIgnored) { return }
-            if index.isAdopting { recordConflict(.deleted, id) } else { forget(id) }
+        let decision = behavior.absence(
+            RecordAbsence(record: local, hasChanges: hasChanges, isAdopting: index.isAdopting))
+        switch decision {
+        case .kept: break
+        case .conflict: recordConflict(.deleted, id)
+        case .removed: forget(id)
         }
+        return decision
     }
 
     private mutating func fetch(_ id: RecordID, listed: RecordRevision? = nil) {
@@ -346,7 +357,7 @@ extension SyncEngine {
     }
 
     private mutating func handleFetch(_ result: SyncResult, _ id: RecordID) {
-        if case .record = result {} else if !mutants.isEmpty { addGhost() }
+        if case .record = result {} else { showPlaceholder(of: id) }
         // The response may be older than a change that was sent meanwhile. The record is read again after its changes.
         guard let work = schedules[id], !work.isFetchStale, work.queue.isEmpty else { return schedule(id) }
         switch result {
@@ -372,6 +383,12 @@ extension SyncEngine {
         default: delay(id, hasFailedOnPath: false)
         }
         finishAdoption(of: id)
+    }
+
+    /// Shows what the behaviour wants to be shown because a record could not be read.
+    mutating func showPlaceholder(of id: RecordID) {
+        let placeholder = behavior.placeholder
+        if let record = placeholder(id, { RecordID(makeUUID()) }), records[record.id] == nil { store(record) }
     }
 
     private mutating func take(_ remote: RemoteRecord) {

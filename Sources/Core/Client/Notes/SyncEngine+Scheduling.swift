@@ -7,8 +7,8 @@ extension SyncEngine {
     private static let pushesInRowMax = 16
 
     var isInterfaceUsable: Bool {
-        if mutants.contains(.interfaceIgnored) { return true }
-        return path.interface.isUp && (policy.interfaces == .any || !path.interface.isMetered)
+        policy.ignoresInterface
+            || path.interface.isUp && (policy.interfaces == .any || !path.interface.isMetered)
     }
 
     /// Whether exchanges may start, now or after a delay.
@@ -34,8 +34,8 @@ extension SyncEngine {
         guard let schedule = schedules[id], !schedule.isInFlight else { return nil }
         if let sequence = schedule.queue.first, let head = entries[sequence] {
             if schedule.mustReconcile { return .reconcile(id, sequence: sequence) }
-            let hasConflict = records[id]?.theirs != nil && !mutants.contains(.sendsDuringConflict)
-            if head.parked == nil, !hasConflict, !version.keeps(head.kind) { return .push(id, sequence: sequence) }
+            let isHeld = policy.holdsConflicts && records[id]?.theirs != nil
+            if head.parked == nil, !isHeld, !policy.holds(head.kind) { return .push(id, sequence: sequence) }
             return nil
         }
         return schedule.wantsFetch && !schedule.isFetching ? .fetch(id) : nil
@@ -69,7 +69,7 @@ extension SyncEngine {
                     priority: work.failures > 0 ? .repeatedChange : .reconciliation, order: sequence, number: number,
                     id: id)
             case .push(_, let sequence):
-                let order = mutants.contains(.newestChangeFirst) ? -sequence : sequence
+                let order = policy.order == .newestFirst ? -sequence : sequence
                 ticket = Schedule.Ticket(
                     priority: work.failures > 0 ? .repeatedChange : .change, order: order, number: number, id: id)
                 if let entry = entries[sequence], entry.kind != .delete,
@@ -161,12 +161,7 @@ extension SyncEngine {
 
     private mutating func nextSmallActivity() -> Activity? {
         var ticket = firstTicket(.small)
-        if mutants.contains(.poisonEntryBlocksQueue), let first = ticket, first.priority < .read,
-            entries.keys.contains(where: { $0 < first.order })
-        {
-            ticket = nil
-        }
-        if let first = ticket, first.priority < .read, holdsChangesBack { ticket = nil }
+        if let first = ticket, first.priority < .read, mustWait(first) { ticket = nil }
         let isIndexDue = indexWork.isWanted && now >= indexWork.retryAt ?? .start
         if let ticket, ticket.priority < .read, !isIndexDue || indexWork.pushesInRow < Self.pushesInRowMax {
             if isIndexDue { indexWork.pushesInRow += 1 }
@@ -174,6 +169,13 @@ extension SyncEngine {
         }
         if isIndexDue { return .index }
         return ticket.flatMap { nextActivity(of: $0.id) }
+    }
+
+    /// Returns whether a change waits for an earlier one of another record, or for the index.
+    private func mustWait(_ change: Schedule.Ticket) -> Bool {
+        if policy.order == .strict, entries.keys.contains(where: { $0 < change.order }) { return true }
+        guard let age = policy.indexAgeMax else { return false }
+        return indexWork.fetchedAt.map { now > $0 + age } ?? true
     }
 
     private mutating func start(_ activity: Activity, in lane: SyncRequest.Lane) {
@@ -207,7 +209,6 @@ extension SyncEngine {
                 // An update or deletion of a record that the server is not known to have cannot name its base.
                 if entry.kind == .update, entry.base == nil { entry.kind = .create }
             }
-            if mutants.contains(.operationIDRenewedOnRetry), entry.attempts > 0 { entry.operation = makeUUID() }
             let mayHaveBeenCommitted = entry.mayBeCommitted
             entry.attempts = min(entry.attempts + 1, 1 << 30)
             entry.mayBeCommitted = true
@@ -299,19 +300,21 @@ extension SyncEngine {
     }
 
     /// Records an exchange that ended without a response of the server.
-    mutating func handlePathFailure(of exchange: Exchange, isOutcomeUnknown: Bool) {
+    ///
+    /// - Parameter result: What has responded in place of the server; `nil` for nothing.
+    mutating func handlePathFailure(of exchange: Exchange, _ result: SyncResult? = nil, isOutcomeUnknown: Bool) {
         switch exchange.activity {
         case .probe, .refresh: break
         case .index: delayIndex()
         case .push(let id, let sequence):
-            if !isOutcomeUnknown {
-                restoreMayBeCommitted(sequence, exchange)
-            } else if let entry = entries[sequence] {
-                if !mutants.isEmpty { applyMutants(afterLostResponseTo: entry) }
+            if isOutcomeUnknown, let entry = entries[sequence] {
+                attemptEnded(of: entry, result, exchange)
+            } else {
+                if !isOutcomeUnknown { restoreMayBeCommitted(sequence, exchange) }
+                delay(id, hasFailedOnPath: true)
             }
-            delay(id, hasFailedOnPath: true)
         case .fetch(let id):
-            if !mutants.isEmpty { addGhost() }
+            showPlaceholder(of: id)
             if schedules[id]?.isFetchStale == true { schedule(id) } else { delay(id, hasFailedOnPath: true) }
         case .reconcile(let id, _): delay(id, hasFailedOnPath: true)
         }

@@ -5,7 +5,7 @@ extension SyncEngine {
     /// Adds a stored entry to its record's queue.
     mutating func insert(_ entry: OutboxEntry) {
         var entry = entry
-        if version.keeps(entry.kind) {
+        if policy.holds(entry.kind) {
             entry.parked = nil
         } else if case .unknown(let name) = entry.kind, entry.parked == nil {
             entry.parked = "a change of the kind '\(name.prefix(40))' needs a newer version"
@@ -97,12 +97,10 @@ extension SyncEngine {
         store(entry)
     }
 
-    /// Adds a change to the outbox, or merges it into an entry that has never been sent.
+    /// Adds a change to the outbox, or merges it into the last entry of the record.
     mutating func enqueue(_ kind: OutboxEntry.Kind, _ record: LocalRecord) {
         if kind == .update, let last = schedules[record.id]?.queue.last, var entry = entries[last],
-            entry.attempts == 0 || mutants.contains(.editFoldedIntoSentEntry), !mutants.contains(.editsNotMerged),
-            entry.kind == .create || entry.kind == .update,
-            entry.parked == nil
+            entry.kind == .create || entry.kind == .update, entry.parked == nil, behavior.mergesEdit(entry)
         {
             entry.content = record.mine
             entry.edits = record.edits
@@ -136,10 +134,10 @@ extension SyncEngine {
         indexWork.awaited.remove(id)
     }
 
-    /// Stores the position in the index when all records listed before it have been fetched: the next process reads the
-    /// index from there.
+    /// Stores the position in the index, mostly when all records listed before it have been fetched: the next process reads
+    /// the index from there.
     mutating func storeIndex() {
-        guard indexWork.awaited.isEmpty || mutants.contains(.checkpointBeforeData), storedIndex != index else { return }
+        guard indexWork.awaited.isEmpty || policy.checkpoint == .afterIndex, storedIndex != index else { return }
         storedIndex = index
         pendingChange.index = index
     }

@@ -43,11 +43,13 @@ extension SyncEngine {
         guard token.tokens != nil else { return pause(because: "the server rejects the credentials (\(status))") }
         // The exchange is repeated with the current access token.
         if generation < token.generation || token.isRefreshNeeded { return }
-        if !token.isAccepted && !mutants.contains(.tokenRefreshLoop) {
-            guard let expiresAt = token.expiresAt, expiresAt <= now else {
-                return pause(because: "the server rejects a new access token (\(status))")
-            }
-            delayRefresh()
+        let mayHaveExpired = token.expiresAt.map { $0 <= now } ?? false
+        let rejected: TokenRejection.Token =
+            token.isAccepted ? .access : mayHaveExpired ? .expiredAccess : .newAccess
+        switch behavior.tokenRejection(TokenRejection(token: rejected)) {
+        case .refreshed: break
+        case .refreshedLater: delayRefresh()
+        case .paused: return pause(because: "the server rejects a new access token (\(status))")
         }
         token.isRefreshNeeded = true
     }
@@ -81,9 +83,13 @@ extension SyncEngine {
             rounds &+= 1
             outputs.append(.report(.refreshed(tokens)))
         case .rejected(let status), .unauthorized(let status), .forbidden(let status):
-            if mutants.contains(.tokenRefreshLoop) { break }
-            token.isRefreshNeeded = false
-            pause(because: "the server rejects the refresh token (\(status)): sign in again")
+            switch behavior.tokenRejection(TokenRejection(token: .refresh)) {
+            case .refreshed: break
+            case .refreshedLater: delayRefresh()
+            case .paused:
+                token.isRefreshNeeded = false
+                pause(because: "the server rejects the refresh token (\(status)): sign in again")
+            }
         default:
             delayRefresh()
         }

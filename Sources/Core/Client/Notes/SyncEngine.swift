@@ -56,8 +56,8 @@ public struct SyncEngine: Sendable {
         case notInConflict
         /// The record has no parked change.
         case notParked
-        /// This version has no pins.
-        case noPins
+        /// The client keeps no changes of that kind.
+        case unknownKind
 
         public var description: String {
             switch self {
@@ -65,7 +65,7 @@ public struct SyncEngine: Sendable {
             case .exists: "the identifier is in use"
             case .notInConflict: "the record is not in conflict"
             case .notParked: "no change of the record was rejected"
-            case .noPins: "this version has no pins"
+            case .unknownKind: "this version has no such change"
             }
         }
     }
@@ -88,8 +88,7 @@ public struct SyncEngine: Sendable {
     // Configuration.
     let resource: any SyncResource
     let policy: SyncPolicy
-    let mutants: Set<Mutant>
-    let version: ClientVersion
+    let behavior: SyncBehavior
     /// The account of the client's configuration.
     let configured: SyncAccount?
 
@@ -131,37 +130,24 @@ public struct SyncEngine: Sendable {
     public internal(set) var mismatch: AccountMismatch?
 
     /// Creates an engine with the state of the previous run.
-    ///
-    /// - Parameters:
-    ///   - account: The user and server; `nil` if nothing will be sent.
-    ///   - tokens: The access token and the refresh token of the user; `nil` for other credentials.
-    ///   - seed: The random seed of identifiers and retry delays; must differ each time a client starts.
-    ///   - mutants: Deliberate defects.
-    ///   - version: The version of the client that is emulated.
-    public init(
-        resource: any SyncResource = NotesResource(), restoring state: StoredState = StoredState(),
-        account: SyncAccount? = nil, policy: SyncPolicy = SyncPolicy(), tokens: SyncTokens? = nil, seed: UInt64,
-        mutants: Set<Mutant> = [], version: ClientVersion = .current
-    ) {
-        token.tokens = tokens
-        self.resource = resource
-        self.policy = mutants.isEmpty ? policy : policy.with(mutants)
-        self.mutants = mutants
-        self.version = version
-        configured = account
-        self.account = state.account
+    public init(_ configuration: Configuration) {
+        let state = configuration.state
+        token.tokens = configuration.tokens
+        resource = configuration.resource
+        policy = configuration.policy
+        behavior = configuration.behavior
+        configured = configuration.account
+        account = state.account
         index = state.index
         storedIndex = state.index
         quarantine = state.quarantine
         records = Dictionary(state.records.map { ($0.id, $0) }) { first, _ in first }
-        ids = RandomStream(seed: seed, "client/ids")
-        jitter = RandomStream(seed: seed, "client/jitter")
+        ids = RandomStream(seed: configuration.seed, "client/ids")
+        jitter = RandomStream(seed: configuration.seed, "client/jitter")
         nextSequence = (state.entries.map(\.sequence).max() ?? -1) + 1
-        let queue = state.entries.sorted { $0.sequence < $1.sequence }
-        for entry in mutants.isEmpty ? queue : restoredByMutant(queue) { insert(entry) }
-        if mutants.contains(.conflictBaseForgottenOnRestart) { forgetConflictBases() }
+        for entry in state.entries.sorted(by: { $0.sequence < $1.sequence }) { insert(entry) }
         changedRows = Set(records.keys)
-        if let account { compare(with: account) }
+        if let configured { compare(with: configured) }
         for id in schedules.keys.sorted() {
             restoreReconciliation(id)
             schedule(id)
@@ -318,7 +304,7 @@ public struct SyncEngine: Sendable {
         if !mustCommit { startExchanges() }
         if !outputs.isEmpty, !mustCommit { return outputs.removeFirst() }
         guard !pendingChange.isEmpty else { return nil }
-        if mutants.contains(.commitsLate), exchanges.contains(where: { $0 != nil }) { return nil }
+        if policy.durability == .afterExchanges, exchanges.contains(where: { $0 != nil }) { return nil }
         if let retryAt = commit.retryAt, now < retryAt, !commit.isUserChange { return nil }
         commit.isPending = true
         commit.isUserChange = false
@@ -328,14 +314,15 @@ public struct SyncEngine: Sendable {
     }
 
     /// Whether nothing may be sent before a commit.
-    var mustCommit: Bool { !pendingChange.isEmpty && !mutants.contains(.commitsLate) }
+    var mustCommit: Bool { !pendingChange.isEmpty && policy.durability == .beforeSending }
 
     /// Returns the rows that have changed since the last call; `nil` if nothing has.
     public mutating func takeViewChange() -> ViewChange? {
-        let state = (outbox: shownOutbox, connectivity: connectivity)
+        let presentation = behavior.presentation
+        let state = (outbox: presentation.count(outboxCount, parkedCount), connectivity: connectivity)
         let isSame = lastView.map { $0.outbox == state.outbox && $0.connectivity == state.connectivity } ?? false
         guard !changedRows.isEmpty || !isSame else { return nil }
-        if mutants.contains(.listEmptyWithoutConnection), !isSame { changedRows = Set(records.keys) }
+        if presentation.dependsOnConnectivity, !isSame { changedRows = Set(records.keys) }
         lastView = state
         var change = ViewChange(rows: [], removed: [], outbox: state.outbox, connectivity: state.connectivity)
         for id in changedRows.sorted() {
@@ -349,7 +336,7 @@ public struct SyncEngine: Sendable {
         rounds &+= 1
         token.failures = 0
         token.retryAt = nil
-        if mutants.contains(.pauseIgnoredOnRecovery) { path.floor = nil }
+        if !policy.keepsPauses { path.floor = nil }
         indexWork.failures = 0
         indexWork.retryAt = nil
         for id in active.sorted() where schedules[id]?.retryAt != nil {

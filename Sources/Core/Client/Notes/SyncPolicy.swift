@@ -10,6 +10,50 @@ public struct SyncPolicy: Hashable, Sendable {
         case unmetered
     }
 
+    /// The order in which changes are sent. Those of one record are always sent in their own order.
+    public enum ChangeOrder: Hashable, Sendable {
+        /// The oldest first; a change that fails delays those of its record only.
+        case oldestFirst
+        /// The newest first.
+        case newestFirst
+        /// The oldest first; a change that fails delays all later ones.
+        case strict
+    }
+
+    /// The effect of the response to a change on edits that were made after it.
+    public enum LaterEdits: Hashable, Sendable {
+        /// They stay, are shown and will be sent.
+        case kept
+        /// They will be sent, but the response's content is shown.
+        case hidden
+        /// The response's content replaces them.
+        case dropped
+    }
+
+    /// The time at which what a request depends on is committed.
+    public enum Durability: Hashable, Sendable {
+        /// Before the request.
+        case beforeSending
+        /// When no exchange is in flight: faster, but a client that is killed forgets what it has sent.
+        case afterExchanges
+    }
+
+    /// The time at which the position in the index is stored.
+    public enum Checkpoint: Hashable, Sendable {
+        /// After the records that are listed before it have been fetched and stored.
+        case afterRecords
+        /// After the index has been fetched: a client that is killed never fetches the records that it has not yet.
+        case afterIndex
+    }
+
+    /// The records that are fetched after each index.
+    public enum Reads: Hashable, Sendable {
+        /// Those with another revision than the known one.
+        case changedRecords
+        /// All.
+        case allRecords
+    }
+
     /// The delay after the first failure.
     public var firstDelay: Nanoseconds
     /// The longest delay. Delays double up to it; each is then reduced at random to between 50 % and 100 %.
@@ -33,7 +77,29 @@ public struct SyncPolicy: Hashable, Sendable {
     /// The network interfaces among these on which the client may transfer attachments.
     public var attachmentInterfaces: AllowedInterfaces
     /// Whether delays are reduced at random.
-    var hasJitter = true
+    public var hasJitter = true
+    /// The order in which changes are sent.
+    public var order = ChangeOrder.oldestFirst
+    /// The greatest age of the index with which changes are sent; `nil` if they do not wait for it.
+    public var indexAgeMax: Nanoseconds?
+    /// The records that are fetched after each index.
+    public var reads = Reads.changedRecords
+    /// The time at which the position in the index is stored.
+    public var checkpoint = Checkpoint.afterRecords
+    /// The time at which what a request depends on is committed.
+    public var durability = Durability.beforeSending
+    /// The effect of the response to a change on later edits.
+    public var laterEdits = LaterEdits.kept
+    /// The kinds of changes, by their stored names, that stay in the outbox and are not sent: a later version or another part
+    /// of the app does that. Other kinds that the client does not know are parked.
+    public var heldKinds: Set<String> = []
+    /// Whether edits of a record in conflict wait until the user has resolved the conflict.
+    public var holdsConflicts = true
+    /// Whether a pause that the server has requested (`Retry-After`) outlasts a recovery of the network and a sync by the
+    /// user.
+    public var keepsPauses = true
+    /// Whether requests are sent whatever the state of the interface is, where the system does not report it reliably.
+    public var ignoresInterface = false
 
     /// Creates a policy.
     public init(
@@ -67,6 +133,11 @@ public struct SyncPolicy: Hashable, Sendable {
         }
         let half = max(1, longestDelay.count / 2)
         return 2 + doublings + Int(clamping: max(0, duration.count) / half)
+    }
+
+    /// Returns whether changes of a kind stay in the outbox.
+    func holds(_ kind: OutboxEntry.Kind) -> Bool {
+        if case .unknown(let name) = kind { heldKinds.contains(name) } else { false }
     }
 
     /// Returns the delay after a number of failures in a row.

@@ -63,18 +63,7 @@ extension SyncEngine {
     /// Returns a record as a user interface would draw it.
     public func row(_ id: RecordID) -> RecordRow? {
         guard let record = records[id] else { return nil }
-        let entries = entries(of: id)
-        let problem = entries.lazy.compactMap(\.parked).first
-        var kept: [RecordContent] = []
-        let base = record.theirs == nil ? nil : record.baseContent
-        for case let content? in [record.mine, record.theirs?.content, base] where !kept.contains(content) {
-            kept.append(content)
-        }
-        let row = RecordRow(
-            id: id, content: record.mine,
-            icon: problem != nil
-                ? .error : record.theirs != nil ? .conflict : entries.isEmpty ? .none : .upload,
-            isDeleted: record.isDeleted, revision: record.base?.description, kept: kept, problem: problem)
-        return mutants.isEmpty ? row : shownByMutant(row, record)
+        return behavior.presentation.row(
+            RecordPresentation.State(record: record, entries: entries(of: id), connectivity: connectivity))
     }
 }

@@ -5,7 +5,7 @@ public import LinkModel
 ///
 /// Each candidate is run; it replaces the current scenario if the same rule fails for the same kinds of subjects, no step
 /// fails that did not fail before, and the file of the scenario is valid. For a rule that only this scenario has, such as an
-/// expectation, a control run must keep the rule: the reference client where the run has mutants, otherwise a run without
+/// expectation, a control run must keep the rule: the reference client where the run has another, otherwise a run without
 /// faults on a good network. Without it, a scenario without steps would fail each expectation of their results.
 ///
 /// Everything depends on the given functions only: with a limit on the number of runs and none of time, equal arguments
@@ -27,8 +27,8 @@ public struct Shrinker {
 
     /// What a shrinker needs of its caller.
     public struct Environment {
-        /// Runs a scenario in virtual time with the scenario's seed; `nil` if it cannot be run. A control run has no
-        /// mutants.
+        /// Runs a scenario in virtual time with the scenario's seed; `nil` if it cannot be run. A control run has the
+        /// reference client and server.
         public let run: (Scenario, _ isControl: Bool) -> Observation?
         /// Returns whether the file of a scenario can be written and read.
         public let isValid: (Scenario) -> Bool
@@ -42,15 +42,15 @@ public struct Shrinker {
         public let unnamedLink: String
         /// Returns the profile with a name.
         public let profile: (String) -> Timeline.NamedConditions?
-        /// Whether the runs have mutants.
-        public let hasMutants: Bool
+        /// Whether the runs have another client or server than the reference ones.
+        public let hasOtherBehavior: Bool
 
         /// Creates an environment.
         public init(
             run: @escaping (Scenario, _ isControl: Bool) -> Observation?, isValid: @escaping (Scenario) -> Bool,
             isTooLarge: @escaping (Scenario) -> Bool = { _ in false },
             hasTime: @escaping () -> Bool, wifi: Timeline.NamedConditions, unnamedLink: String,
-            profile: @escaping (String) -> Timeline.NamedConditions?, hasMutants: Bool
+            profile: @escaping (String) -> Timeline.NamedConditions?, hasOtherBehavior: Bool
         ) {
             self.run = run
             self.isValid = isValid
@@ -59,7 +59,7 @@ public struct Shrinker {
             self.wifi = wifi
             self.unnamedLink = unnamedLink
             self.profile = profile
-            self.hasMutants = hasMutants
+            self.hasOtherBehavior = hasOtherBehavior
         }
     }
 
@@ -138,8 +138,8 @@ public struct Shrinker {
     private mutating func search(_ scenario: Scenario) -> Result? {
         let original = scenario.materialized(seed: scenario.seed, history: observation.history)
         keepTargetOnly()
-        // From here on, candidates are compared with controls if the rule needs them. The faults of a run with mutants are
-        // not always those of the control.
+        // From here on, candidates are compared with controls if the rule needs them. The faults of a run with another client
+        // are not always those of the control.
         if !violation.holdsForEveryScenario { usesControl = isKeptInControl(current) }
         materialize(scenario)
         useNamesOfFiles()
@@ -287,7 +287,7 @@ public struct Shrinker {
     private mutating func isKeptInControl(_ scenario: Scenario) -> Bool {
         guard hasBudget else { return false }
         runs += 1
-        let control = environment.hasMutants ? scenario : calm(scenario)
+        let control = environment.hasOtherBehavior ? scenario : calm(scenario)
         guard let observed = environment.run(control, true), observed.history.failedStepCount <= failedSteps else {
             return false
         }
@@ -341,7 +341,7 @@ public struct Shrinker {
         let verdict = Verdict(candidate, observation.history)
         guard verdict.checks.first?.outcome == .pass, environment.isValid(candidate) else { return }
         // A client without the defect must meet the expectation too, or the file would be no regression test.
-        if environment.hasMutants {
+        if environment.hasOtherBehavior {
             guard let control = environment.run(candidate, true) else { return }
             let verdict = Verdict(candidate, control.history)
             if verdict.checks.first?.outcome != .pass { return }

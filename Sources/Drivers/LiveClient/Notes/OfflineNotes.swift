@@ -45,7 +45,8 @@ public struct OfflineNotes {
     }
 
     private static func engine(_ state: StoredState, _ resource: NotesResource) -> SyncEngine {
-        var engine = SyncEngine(resource: resource, restoring: state, account: nil, seed: .random(in: 0...(.max)))
+        var engine = SyncEngine(
+            SyncEngine.Configuration(resource: resource, restoring: state, seed: .random(in: 0...(.max))))
         engine.started(interface: NetworkInterface(isUp: false), at: .start)
         return engine
     }
@@ -203,7 +204,7 @@ extension OfflineNotes.NoteError {
     public init(_ error: SyncEngine.RecordError) {
         description =
             switch error {
-            case .noPins: error.description
+            case .unknownKind: error.description
             case .unknown: "no such note ('slowlane notes list' shows all)"
             case .exists: "a note with this uuid exists"
             case .notInConflict:

@@ -35,10 +35,8 @@ public struct SyncClientConfiguration: Sendable {
     public var policy = SyncPolicy()
     /// The timeouts of exchanges and connections.
     public var timeouts = HTTPTimeouts()
-    /// Deliberate defects, to prove that scenarios detect them.
-    public var mutants: Set<Mutant> = []
-    /// The version of the client that is emulated.
-    public var version = ClientVersion.current
+    /// Changes the configuration of the engine before it starts: its decisions, for example.
+    public var adapt: @Sendable (inout SyncEngine.Configuration) -> Void = { _ in }
     /// Called on the client's own thread with its activity; must not block.
     public var onActivity: (@Sendable (SyncClientActivity) -> Void)?
     /// Called on the client's own thread after each commit of the store has been reported; if it returns `true`, the

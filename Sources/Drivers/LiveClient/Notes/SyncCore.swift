@@ -59,12 +59,13 @@ final class SyncCore {
         self.onEvent = onEvent
         store = try SyncStore(path: configuration.storePath, resource: configuration.resource.name)
         try store.acquireLease()
+        var engine = SyncEngine.Configuration(
+            resource: configuration.resource, restoring: try store.load(),
+            account: SyncAccount(user: configuration.user, server: configuration.address),
+            policy: configuration.policy, tokens: Self.tokens(configuration), seed: configuration.seed)
+        configuration.adapt(&engine)
         machine = SyncMachine(
-            engine: SyncEngine(
-                resource: configuration.resource, restoring: try store.load(),
-                account: SyncAccount(user: configuration.user, server: configuration.address),
-                policy: configuration.policy, tokens: Self.tokens(configuration), seed: configuration.seed,
-                mutants: configuration.mutants, version: configuration.version),
+            engine: SyncEngine(engine),
             host: configuration.address, authorization: Self.authorization(configuration),
             timeouts: configuration.timeouts,
             attachments: AttachmentLane(restoring: try store.attachments(), seed: configuration.seed))

@@ -62,10 +62,10 @@ extension SyncStore {
     /// Checks that a version of the client can open a store of notes; changes nothing.
     ///
     /// - Throws: A ``SyncStoreError`` of the kind ``SyncStoreError/Kind/newer`` if the store is of a later version.
-    public static func check(path: String, canBeOpenedBy version: ClientVersion) throws(SyncStoreError) {
+    public static func check(path: String, canBeOpenedBy version: Int) throws(SyncStoreError) {
         _ = try StoreFile.inspect(
             try StoreFile.resolve(path), name: path, resource: StoreFile.resourceOfVersion1,
-            supporting: version == .first ? version.rawValue : schemaVersion)
+            supporting: version == 1 ? 1 : schemaVersion)
     }
 
     // MARK: Rows

@@ -80,8 +80,8 @@ extension NotesService {
         }
         stored.note = Note(
             uuid: old.uuid,
-            revision: mutants.contains(.revisionUsedAgain)
-                ? old.revision : Revision(number: old.revision.number + 1, suffix: makeUUID()), date: date.stored,
+            revision: behavior.changesRevisions
+                ? Revision(number: old.revision.number + 1, suffix: makeUUID()) : old.revision, date: date.stored,
             title: title, text: text)
         return try writeResponse(
             .ok, stored.save(transaction, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
@@ -97,7 +97,7 @@ extension NotesService {
         }
         var stored = try find(user, uuid, transaction)
         try checkBase(request.query("revision").map { .text($0) } ?? .missing, request, stored, .delete)
-        guard contract.tombstones != nil, !mutants.contains(.noTombstone) else {
+        guard contract.tombstones != nil, behavior.leavesTombstones else {
             try stored.erase(transaction)
             return Response(.noContent)
         }

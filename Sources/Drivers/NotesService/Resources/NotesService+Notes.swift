@@ -121,7 +121,7 @@ extension NotesService {
         let text = try fields.text.value("text", otherwise: nil)
         let date = try self.date(fields.date, otherwise: NoteDate.text(millisecondsSince1970: now()))
         let old = try existing(uuid, user, transaction)
-        let isForgotten = old?.state == .deleted && mutants.contains(.deletedNameCreatedAgain)
+        let isForgotten = old?.state == .deleted && behavior.reusesIDs
         if let old, old.state != .pruned, !isForgotten {
             guard contract.creation.comparesDuplicates else {
                 throw HTTPProblem(fields: ["uuid": "Document with this UUID already exists."])

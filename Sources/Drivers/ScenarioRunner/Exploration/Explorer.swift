@@ -4,7 +4,6 @@ internal import Determinism
 internal import Foundation
 public import Scenario
 internal import Synchronization
-public import Worlds
 
 /// A search for failing runs over seeds: `slowlane explore` without arguments and signals.
 public struct Explorer: Sendable {

@@ -11,7 +11,7 @@ internal import Worlds
 struct GalleryExploration: Sendable {
     /// The result of a mutant.
     struct Result: Sendable {
-        let entry: MutantGallery.Entry
+        let mutant: RunMutant
         /// The first seed that detects the mutant by any check, with its number from 1; `nil` if none does.
         var first: (seed: UInt64, number: Int, check: String)?
         /// The first seed in which the invariant of the gallery fails, with its number from 1.
@@ -32,7 +32,7 @@ struct GalleryExploration: Sendable {
 
     let seed: SeedRun
     let seeds: SeedRange
-    let entries: [MutantGallery.Entry]
+    let mutants: [RunMutant]
     let console: Console
     let isJSON: Bool
     /// Whether the runs that detect mutants are shrunk.
@@ -42,11 +42,11 @@ struct GalleryExploration: Sendable {
 
     /// Explores with each mutant, and returns the exit status. Throws only if the task is cancelled.
     func run(jobs: Int, isQuiet: Bool) async throws -> Int32 {
-        let workers = SeedWorkers(jobs: jobs, count: entries.count) { [self] index in search(entries[index]) }
+        let workers = SeedWorkers(jobs: jobs, count: mutants.count) { [self] index in search(mutants[index]) }
         let clock = ContinuousClock()
         let start = clock.now
         var (detected, small) = (0, 0)
-        let width = entries.map(\.mutant.name.count).max() ?? 0
+        let width = mutants.map(\.name.count).max() ?? 0
         if isJSON {
             console.print(
                 JSONText.object([
@@ -56,7 +56,7 @@ struct GalleryExploration: Sendable {
         } else {
             console.print(Self.row(["mutant", "seeds", "named", "steps", "faults", "s", "detected by"], width))
         }
-        let monitor = RunMonitor(planned: entries.count, console)
+        let monitor = RunMonitor(planned: mutants.count, console)
         try await monitor.reportProgress(isHidden: isQuiet) {
             var ordered = OrderedResults<Result>()
             for await (index, value) in workers.results() {
@@ -71,18 +71,18 @@ struct GalleryExploration: Sendable {
             try Task.checkCancellation()
         }
         let seconds = ReportPace.decimal((clock.now - start) / .seconds(1))
-        let status = small == entries.count ? RunStatus.passed : RunStatus.failed
+        let status = small == mutants.count ? RunStatus.passed : RunStatus.failed
         if isJSON {
             console.print(
                 JSONText.object([
-                    ("type", JSONText.string("gallery_end")), ("mutants", "\(entries.count)"),
+                    ("type", JSONText.string("gallery_end")), ("mutants", "\(mutants.count)"),
                     ("detected", "\(detected)"),
                     ("exit_status", "\(status)"),
                 ]))
         } else {
-            let mutants = TextTable.count(entries.count, "mutant")
+            let all = TextTable.count(mutants.count, "mutant")
             console.print(
-                "\(detected) of \(mutants) detected within \(TextTable.count(Int(clamping: seeds.count), "seed")), "
+                "\(detected) of \(all) detected within \(TextTable.count(Int(clamping: seeds.count), "seed")), "
                     + "\(seconds) s")
             if shrinks {
                 console.print(
@@ -93,14 +93,14 @@ struct GalleryExploration: Sendable {
     }
 
     /// Runs the seeds with a mutant until it is detected.
-    private func search(_ entry: MutantGallery.Entry) -> Result {
+    private func search(_ mutant: RunMutant) -> Result {
         let clock = ContinuousClock()
         let start = clock.now
-        var result = Result(entry: entry)
-        let wanted = entry.invariant.checkDescription
+        var result = Result(mutant: mutant)
+        let wanted = mutant.invariant.checkDescription
         for number in 0..<Int(clamping: seeds.count) where !result.isDetected {
             let value = seeds.first + UInt64(number)
-            let failed = failedChecks(value, [entry.mutant])
+            let failed = failedChecks(value, [mutant])
             guard !failed.isEmpty, result.first == nil || failed.contains(wanted) else { continue }
             let own = Set(failedChecks(value, []))
             let found = failed.filter { !own.contains($0) }
@@ -108,18 +108,18 @@ struct GalleryExploration: Sendable {
             if result.first == nil { result.first = (value, number + 1, check) }
             if check == wanted { result.named = (value, number + 1) }
         }
-        if shrinks { result.shrunk = shrunk(result, entry.mutant) }
+        if shrinks { result.shrunk = shrunk(result) }
         result.duration = clock.now - start
         return result
     }
 
     /// Shrinks the run that detects a mutant as the gallery says, or else the first that detects it.
-    private func shrunk(_ result: Result, _ mutant: RunMutant) -> ShrunkRun? {
+    private func shrunk(_ result: Result) -> ShrunkRun? {
         guard let first = result.first else { return nil }
         var shrinker = RunShrinker(worlds: seed.worlds)
-        shrinker.check = result.named == nil ? first.check : result.entry.invariant.checkDescription
+        shrinker.check = result.named == nil ? first.check : result.mutant.invariant.checkDescription
         shrinker.timeMax = Self.shrinkTimeMax
-        return shrinker.shrink(run(result.named?.seed ?? first.seed, [mutant]))
+        return shrinker.shrink(run(result.named?.seed ?? first.seed, [result.mutant]))
     }
 
     private func run(_ value: UInt64, _ mutants: [RunMutant]) -> PlannedRun {
@@ -152,7 +152,7 @@ struct GalleryExploration: Sendable {
 
     private static func line(_ result: Result, _ width: Int) -> String {
         var check = result.first.map { TextTable.singleLine($0.check) } ?? "NOT DETECTED"
-        let invariant = result.entry.invariant
+        let invariant = result.mutant.invariant
         if result.named == nil {
             check += "; NOT by \(invariant.rawValue) (\(invariant.number))"
         } else if result.first?.check != invariant.checkDescription {
@@ -161,7 +161,7 @@ struct GalleryExploration: Sendable {
         let seconds = ReportPace.decimal(result.duration / .seconds(1))
         return row(
             [
-                result.entry.mutant.name, result.first.map { "\($0.number)" } ?? "-",
+                result.mutant.name, result.first.map { "\($0.number)" } ?? "-",
                 result.named.map { "\($0.number)" } ?? "-",
                 result.shrunk.map { "\($0.result.scenario.steps.count)" } ?? "-",
                 result.shrunk.map { "\($0.result.scenario.faults.count)" } ?? "-", seconds,
@@ -171,9 +171,9 @@ struct GalleryExploration: Sendable {
 
     private static func json(_ result: Result) -> String {
         JSONText.object([
-            ("type", JSONText.string("detection")), ("mutant", JSONText.string(result.entry.mutant.name)),
-            ("detector", JSONText.string(result.entry.detector.description)),
-            ("invariant", JSONText.string(result.entry.invariant.rawValue)),
+            ("type", JSONText.string("detection")), ("mutant", JSONText.string(result.mutant.name)),
+            ("detector", JSONText.string(result.mutant.detector.description)),
+            ("invariant", JSONText.string(result.mutant.invariant.rawValue)),
             ("check", JSONText.string(result.first?.check)),
             ("first_seed", JSONText.string(result.first.map { "\($0.seed)" })),
             ("seeds", result.first.map { "\($0.number)" } ?? "null"),
@@ -188,17 +188,17 @@ struct GalleryExploration: Sendable {
 }
 
 extension Explorer {
-    /// Explores the scenario with each mutant of the gallery, and returns the exit status. Throws only if the task is
-    /// cancelled.
-    public func runGallery() async throws -> Int32 {
+    /// Explores the scenario with each of the chosen mutants, or else with each mutant of a gallery that concerns it, and
+    /// returns the exit status. Throws only if the task is cancelled.
+    public func run(gallery: [RunMutant]) async throws -> Int32 {
         switch plan() {
         case .failure(let end): return end.status
         case .success(let plan):
-            let entries =
+            let mutants =
                 options.mutants.isEmpty
-                ? MutantGallery.entries(for: plan.seed.swarm.base) : options.mutants.map(MutantGallery.entry)
+                ? gallery.filter { $0.concerns(plan.seed.swarm.base) } : options.mutants
             return try await GalleryExploration(
-                seed: plan.seed, seeds: plan.seeds, entries: entries, console: console, isJSON: options.isJSON,
+                seed: plan.seed, seeds: plan.seeds, mutants: mutants, console: console, isJSON: options.isJSON,
                 shrinks: options.shrinksGallery
             ).run(jobs: jobs, isQuiet: options.isQuiet)
         }

@@ -1,5 +1,4 @@
 internal import Scenario
-internal import Worlds
 
 /// The runs of a mutant, and what they prove.
 struct MutantProof: Sendable {
@@ -19,7 +18,7 @@ struct MutantProof: Sendable {
         let isExpected: Bool
     }
 
-    let entry: MutantGallery.Entry
+    let mutant: RunMutant
     /// Whether the check of the gallery and a second scenario must detect the mutant; otherwise any check of any run.
     let needsDetector: Bool
     private(set) var detections: [Detection] = []
@@ -32,8 +31,8 @@ struct MutantProof: Sendable {
     /// The number of scenarios that must detect a mutant.
     static let scenariosMin = 2
 
-    init(_ entry: MutantGallery.Entry, needsDetector: Bool) {
-        self.entry = entry
+    init(_ mutant: RunMutant, needsDetector: Bool) {
+        self.mutant = mutant
         self.needsDetector = needsDetector
     }
 
@@ -41,7 +40,7 @@ struct MutantProof: Sendable {
     mutating func add(_ scenario: Scenario, _ verdict: Verdict) {
         runCount += 1
         let failed = verdict.checks.filter { if case .fail = $0.outcome { true } else { false } }
-        let expected = failed.first { entry.detector.matches($0, ofScenario: scenario.name) }
+        let expected = failed.first { mutant.detector.matches($0, ofScenario: scenario.name) }
         guard let check = expected ?? failed.first else { return }
         detections.append(
             Detection(
@@ -72,6 +71,6 @@ struct MutantProof: Sendable {
     var problem: String {
         if detections.isEmpty { return "no check failed" }
         if scenarioCount < Self.scenariosMin { return "one scenario only detects it: \(detections[0].scenario)" }
-        return "the check that must detect it did not fail: \(entry.detector)"
+        return "the check that must detect it did not fail: \(mutant.detector)"
     }
 }

@@ -11,7 +11,7 @@ extension MutationTest {
 
     /// The shrunk run that detects a mutant.
     struct ShrunkMutant: Sendable {
-        let entry: MutantGallery.Entry
+        let mutant: RunMutant
         /// The search; `nil` if no run detects the mutant.
         var shrunk: ShrunkRun?
 
@@ -28,8 +28,8 @@ extension MutationTest {
 
     /// Shrinks the first run that detects each mutant, and returns the exit status.
     func shrink(_ plan: [PlannedRun]) async throws -> Int32 {
-        let entries = entries
-        let monitor = RunMonitor(planned: entries.count, console)
+        let mutants = options.mutants
+        let monitor = RunMonitor(planned: mutants.count, console)
         var results: [ShrunkMutant] = []
         if !options.isJSON { console.print(Self.row(["mutant", "steps", "faults", "runs", "time", "violation"])) }
         var ordered = OrderedResults<ShrunkMutant>()
@@ -37,12 +37,12 @@ extension MutationTest {
         try await monitor.reportProgress(isHidden: options.isQuiet) {
             try await withThrowingTaskGroup(of: (Int, ShrunkMutant).self) { group in
                 while true {
-                    while next < entries.count && next - ordered.count < jobs {
+                    while next < mutants.count && next - ordered.count < jobs {
                         let index = next
                         next += 1
                         group.addTask {
                             monitor.runStarted()
-                            let found = try await shrink(entries[index], plan)
+                            let found = try await shrink(mutants[index], plan)
                             monitor.runEnded(passed: found.isSmall)
                             return (index, found)
                         }
@@ -65,25 +65,25 @@ extension MutationTest {
     }
 
     /// Shrinks the first run that detects a mutant as the gallery says, or else the first that detects it.
-    private func shrink(_ entry: MutantGallery.Entry, _ plan: [PlannedRun]) async throws -> ShrunkMutant {
+    private func shrink(_ mutant: RunMutant, _ plan: [PlannedRun]) async throws -> ShrunkMutant {
         let simulate = worlds.simulated
         var other: (run: PlannedRun, check: String?)?
-        for run in Self.ordered(plan, for: entry) {
+        for run in Self.ordered(plan, for: mutant) {
             try Task.checkCancellation()
-            let run = run.with(entry.mutant)
+            let run = run.with(mutant)
             let verdict = try? await BlockingThread.run { try simulate(run, nil) }.verdict
             let failed = (verdict?.checks ?? []).filter { if case .fail = $0.outcome { true } else { false } }
             if failed.isEmpty { continue }
-            let expected = failed.first { entry.detector.matches($0, ofScenario: run.scenario.name) }
+            let expected = failed.first { mutant.detector.matches($0, ofScenario: run.scenario.name) }
             if let expected {
-                return ShrunkMutant(entry: entry, shrunk: try await shrink(run, expected.description))
+                return ShrunkMutant(mutant: mutant, shrunk: try await shrink(run, expected.description))
             }
             other = other ?? (run, nil)
             // A user's scenarios need not have the check of the gallery.
             if !options.scenarios.isEmpty { break }
         }
-        guard let other else { return ShrunkMutant(entry: entry) }
-        return ShrunkMutant(entry: entry, shrunk: try await shrink(other.run, other.check))
+        guard let other else { return ShrunkMutant(mutant: mutant) }
+        return ShrunkMutant(mutant: mutant, shrunk: try await shrink(other.run, other.check))
     }
 
     private func shrink(_ run: PlannedRun, _ check: String?) async throws -> ShrunkRun? {
@@ -107,11 +107,11 @@ extension MutationTest {
 
     private static func row(_ found: ShrunkMutant) -> String {
         guard let shrunk = found.shrunk else {
-            return row([found.entry.mutant.name, "-", "-", "-", "-", "NOT DETECTED"])
+            return row([found.mutant.name, "-", "-", "-", "-", "NOT DETECTED"])
         }
         let scenario = shrunk.result.scenario
         return row([
-            found.entry.mutant.name, "\(scenario.steps.count)", "\(scenario.faults.count)", "\(shrunk.result.runs)",
+            found.mutant.name, "\(scenario.steps.count)", "\(scenario.faults.count)", "\(shrunk.result.runs)",
             shrunk.seconds,
             "\(found.check), in \(shrunk.run.scenario.fullName)" + (found.isSmall ? "" : " TOO LARGE"),
         ])
@@ -121,7 +121,7 @@ extension MutationTest {
         let scenario = found.shrunk?.result.scenario
         return JSONText.object([
             ("type", JSONText.string("shrunk_mutant")), ("version", "\(JSONLinesReport.version)"),
-            ("mutant", JSONText.string(found.entry.mutant.name)),
+            ("mutant", JSONText.string(found.mutant.name)),
             ("run", JSONText.string(found.shrunk?.run.scenario.fullName)),
             ("check", JSONText.string(found.shrunk?.result.violation.description)),
             ("steps", scenario.map { "\($0.steps.count)" } ?? "null"),

@@ -2,7 +2,7 @@ public import CommandSupport
 internal import ConfigFiles
 internal import Foundation
 internal import Scenario
-public import Worlds
+internal import Worlds
 
 /// The proof that scenarios detect defects: every scenario passes, and fails with mutants. `slowlane mutation-test` without
 /// arguments and signals.
@@ -12,7 +12,7 @@ public struct MutationTest: Sendable {
         /// Files and folders with scenarios; the built-in ones if empty. Those of a user prove a mutant if one of them
         /// fails, whichever check it is.
         public var scenarios: [String] = []
-        /// The mutants; all if empty.
+        /// The mutants.
         public var mutants: [RunMutant] = []
         /// Whether each mutant runs in all scenarios, also after its proof.
         public var isExhaustive = false
@@ -40,19 +40,15 @@ public struct MutationTest: Sendable {
         self.worlds = worlds
     }
 
-    var entries: [MutantGallery.Entry] {
-        options.mutants.isEmpty ? MutantGallery.entries : options.mutants.map(MutantGallery.entry)
-    }
-
     var jobs: Int { options.jobs ?? ProcessInfo.processInfo.activeProcessorCount }
 
     /// Prints the mutants.
     public func list() {
-        for entry in entries {
+        for mutant in options.mutants {
             if options.isJSON {
-                console.print(MutationTestReport.json(entry))
+                console.print(MutationTestReport.json(mutant))
             } else {
-                for line in MutationTestReport.lines(entry) { console.print(line) }
+                for line in MutationTestReport.lines(mutant) { console.print(line) }
             }
         }
     }
@@ -84,7 +80,7 @@ public struct MutationTest: Sendable {
     private func run(_ plan: [PlannedRun]) async throws -> Int32 {
         let clock = ContinuousClock()
         let start = clock.now
-        var report = MutationTestReport(runs: plan, mutants: entries)
+        var report = MutationTestReport(runs: plan, mutants: options.mutants)
         if options.isJSON { console.print(report.start(program: SlowlaneVersion.current)) }
         let failures = try await unmutated(plan)
         report.unmutated = (failures.map(\.summary), clock.now - start)
@@ -130,19 +126,19 @@ public struct MutationTest: Sendable {
 
     /// Proves the mutants, several at a time, and calls `onResult` with the proofs in order.
     private func mutated(_ plan: [PlannedRun], onResult: (MutantProof) -> Void) async throws {
-        let entries = entries
-        let monitor = RunMonitor(planned: entries.count, console)
+        let mutants = options.mutants
+        let monitor = RunMonitor(planned: mutants.count, console)
         var ordered = OrderedResults<MutantProof>()
         var next = 0
         try await monitor.reportProgress(isHidden: options.isQuiet) {
             try await withThrowingTaskGroup(of: (Int, MutantProof).self) { group in
                 while true {
-                    while next < entries.count && next - ordered.count < jobs {
+                    while next < mutants.count && next - ordered.count < jobs {
                         let index = next
                         next += 1
                         group.addTask {
                             monitor.runStarted()
-                            let proof = try await prove(entries[index], plan)
+                            let proof = try await prove(mutants[index], plan)
                             monitor.runEnded(passed: proof.isProven)
                             return (index, proof)
                         }
@@ -155,14 +151,14 @@ public struct MutationTest: Sendable {
     }
 
     /// Runs the scenarios with a mutant until it is proven.
-    private func prove(_ entry: MutantGallery.Entry, _ plan: [PlannedRun]) async throws -> MutantProof {
+    private func prove(_ mutant: RunMutant, _ plan: [PlannedRun]) async throws -> MutantProof {
         let clock = ContinuousClock()
         let start = clock.now
-        var proof = MutantProof(entry, needsDetector: options.scenarios.isEmpty)
-        for run in Self.ordered(plan, for: entry) {
+        var proof = MutantProof(mutant, needsDetector: options.scenarios.isEmpty)
+        for run in Self.ordered(plan, for: mutant) {
             if proof.isProven && !options.isExhaustive { break }
             try Task.checkCancellation()
-            let run = run.with(entry.mutant)
+            let run = run.with(mutant)
             let simulate = worlds.simulated
             do {
                 let result = try await BlockingThread.run { try simulate(run, nil) }
@@ -175,9 +171,9 @@ public struct MutationTest: Sendable {
         return proof
     }
 
-    /// Returns the runs in the order in which they are made: those that the entry names come first.
-    static func ordered(_ plan: [PlannedRun], for entry: MutantGallery.Entry) -> [PlannedRun] {
-        let first = entry.runs.compactMap { name in plan.first { $0.scenario.fullName == name } }
+    /// Returns the runs in the order in which they are made: those that the mutant names come first.
+    static func ordered(_ plan: [PlannedRun], for mutant: RunMutant) -> [PlannedRun] {
+        let first = mutant.runs.compactMap { name in plan.first { $0.scenario.fullName == name } }
         let indices = Set(first.map(\.index))
         return first + plan.filter { !indices.contains($0.index) }
     }

@@ -1,7 +1,6 @@
 internal import CommandSupport
 internal import Scenario
 internal import Wire
-internal import Worlds
 
 /// The output of a self-test as text and as JSON lines.
 struct MutationTestReport {
@@ -16,11 +15,11 @@ struct MutationTestReport {
     private var runsWithMutants = 0
     private var isFirst = true
 
-    init(runs: [PlannedRun], mutants: [MutantGallery.Entry]) {
+    init(runs: [PlannedRun], mutants: [RunMutant]) {
         runCount = runs.count
         scenarioCount = Set(runs.map(\.scenario.name)).count
         mutantCount = mutants.count
-        nameWidth = mutants.map(\.mutant.name.count).max() ?? 0
+        nameWidth = mutants.map(\.name.count).max() ?? 0
     }
 
     mutating func add(_ proof: MutantProof) {
@@ -40,12 +39,13 @@ struct MutationTestReport {
         return "\(tenths / 10).\(tenths % 10) s"
     }
 
+    private static func side(_ mutant: RunMutant) -> String { mutant.part == .server ? "server" : "client" }
+
     /// A mutant of the list.
-    static func lines(_ entry: MutantGallery.Entry) -> [String] {
-        let side = if case .server = entry.mutant { "server" } else { "client" }
+    static func lines(_ mutant: RunMutant) -> [String] {
         return [
-            "\(entry.mutant.name) (\(side))", "    \(entry.defect)", "    origin: \(entry.origin)",
-            "    detected by: \(TextTable.singleLine(entry.detector.description))",
+            "\(mutant.name) (\(side(mutant)))", "    \(mutant.defect)", "    origin: \(mutant.origin)",
+            "    detected by: \(TextTable.singleLine(mutant.detector.description))",
         ]
     }
 
@@ -70,7 +70,7 @@ struct MutationTestReport {
     mutating func lines(_ proof: MutantProof) -> [String] {
         var lines = isFirst ? [row("mutant", "scenarios", "detected by")] : []
         isFirst = false
-        let name = proof.entry.mutant.name
+        let name = proof.mutant.name
         var text = "not detected"
         if let detection = proof.mainDetection {
             text = "\(TextTable.singleLine(detection.title)), \(detection.location)"
@@ -111,20 +111,19 @@ struct MutationTestReport {
         ])
     }
 
-    private static func members(_ entry: MutantGallery.Entry) -> [(key: String, value: String)] {
-        let side = if case .server = entry.mutant { "server" } else { "client" }
+    private static func members(_ mutant: RunMutant) -> [(key: String, value: String)] {
         return [
             ("type", JSONText.string("mutant")), ("version", "\(JSONLinesReport.version)"),
-            ("mutant", JSONText.string(entry.mutant.name)), ("side", JSONText.string(side)),
-            ("defect", JSONText.string(entry.defect)), ("origin", JSONText.string(entry.origin)),
-            ("detector", JSONText.string(entry.detector.description)),
+            ("mutant", JSONText.string(mutant.name)), ("side", JSONText.string(side(mutant))),
+            ("defect", JSONText.string(mutant.defect)), ("origin", JSONText.string(mutant.origin)),
+            ("detector", JSONText.string(mutant.detector.description)),
         ]
     }
 
-    static func json(_ entry: MutantGallery.Entry) -> String { JSONText.object(members(entry)) }
+    static func json(_ mutant: RunMutant) -> String { JSONText.object(members(mutant)) }
 
     static func json(_ proof: MutantProof) -> String {
-        var all = members(proof.entry)
+        var all = members(proof.mutant)
         all.append(("proven", proof.isProven ? "true" : "false"))
         all.append(("problem", JSONText.string(proof.isProven ? nil : proof.problem)))
         all.append(("scenarios", "\(proof.scenarioCount)"))

@@ -50,7 +50,7 @@ public struct RunShrinker: Sendable {
                 return text.map { $0.utf8.count > ScenarioFile.bytesMax } ?? false
             },
             hasTime: { clock.now - start < timeMax && !isCancelled() }, wifi: Self.profile("wifi") ?? Self.clear,
-            unnamedLink: ProfileCatalogue.unnamed, profile: Self.profile, hasMutants: !run.mutants.isEmpty)
+            unnamedLink: ProfileCatalogue.unnamed, profile: Self.profile, hasOtherBehavior: !run.mutants.isEmpty)
         let result = Shrinker.shrink(
             scenario, runsMax: runsMax,
             choosing: { violations in

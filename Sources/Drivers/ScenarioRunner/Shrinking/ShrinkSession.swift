@@ -2,7 +2,6 @@ public import CommandSupport
 internal import ConfigFiles
 internal import Scenario
 internal import Wire
-public import Worlds
 
 /// The search for the smallest scenarios that fail as given runs do, with its output: `slowlane shrink` without arguments
 /// and signals.

@@ -14,7 +14,7 @@ final class Device {
     unowned let world: World
     let name: String
     let user: String
-    private let mutants: Set<Mutant>
+    private let adapt: RunBehavior.ClientAdaptation
     var store: MemoryStore
     /// The tokens that the device keeps for the next start of its client; `nil` if it has none.
     private var tokens: SyncTokens?
@@ -77,7 +77,7 @@ final class Device {
         self.world = world
         name = device.name
         user = device.user
-        mutants = device.mutants(world.mutants)
+        adapt = world.behavior.adaptation(of: device)
         ids = RandomIdentifiers(seed: world.seed, "user/\(name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
         upgradeIDs = RandomIdentifiers(seed: world.seed, "upgrade/\(name)")
@@ -109,10 +109,12 @@ final class Device {
         if let refusal = StoreVersions.refusal(of: version, store: store.version) { return refusal }
         process += 1
         if tokens == nil { tokens = world.signIn(user) }
-        let engine = SyncEngine(
+        var configuration = SyncEngine.Configuration(
             restoring: store.state, account: SyncAccount(user: user, server: Server.host),
-            policy: SyncPolicy(world.scenario.policy), tokens: tokens, seed: seeds.bits(), mutants: mutants,
-            version: version)
+            policy: SyncPolicy(world.scenario.policy), tokens: tokens, seed: seeds.bits())
+        configuration.policy.heldKinds = version.heldKinds
+        adapt(&configuration)
+        let engine = SyncEngine(configuration)
         var machine = SyncMachine(
             engine: engine, host: Server.host, authorization: Server.authorization(of: user),
             timeouts: HTTPTimeouts(world.scenario.policy))

@@ -50,7 +50,7 @@ extension Device {
             var machine = try app.kind.start(
                 configuration, restoring: app.state, host: Server.host,
                 authorization: Server.authorization(of: user), timeouts: HTTPTimeouts(world.scenario.policy),
-                mutants: world.allMutants)
+                behavior: world.behavior)
             machine.started(appInterface, at: world.now)
             self.app?.history.removeAll()
             self.app?.machine = machine

@@ -26,10 +26,10 @@ final class Server {
     private let clock = Clock()
 
     init(
-        _ scenario: Scenario, seed: UInt64, storage: ServerStorage, mutants: Set<ServerMutant>
+        _ scenario: Scenario, seed: UInt64, storage: ServerStorage, behavior: NotesService.Behavior
     ) throws(SetupError) {
         run = try RunServer(
-            scenario, seed: seed, storage: storage, mutants: mutants,
+            scenario, seed: seed, storage: storage, behavior: behavior,
             now: { [clock] in Self.startMilliseconds + clock.monotonic },
             monotonicNow: { [clock] in clock.monotonic })
     }

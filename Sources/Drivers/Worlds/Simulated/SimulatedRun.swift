@@ -31,7 +31,7 @@ public enum SimulatedRun {
     /// Runs a scenario.
     ///
     /// - Parameters:
-    ///   - mutants: Deliberate defects of the reference clients and the server.
+    ///   - behavior: The behaviour of the clients and the server.
     ///   - seed: The random seed; the scenario's by default.
     ///   - kill: A kill in addition to those of the scenario.
     ///   - storage: Where the server's notes are; has no influence on the run.
@@ -39,7 +39,7 @@ public enum SimulatedRun {
     ///   - onStep: Called with each event of the history and each event of the world; the run is aborted if it returns
     ///     `false`.
     public static func run(
-        _ scenario: Scenario, mutants: [RunMutant] = [], seed: UInt64? = nil, kill: Kill? = nil,
+        _ scenario: Scenario, behavior: RunBehavior = RunBehavior(), seed: UInt64? = nil, kill: Kill? = nil,
         storage: ServerStorage = .sqlite,
         onEvent: ((History.Entry) -> Void)? = nil, onStep: ((SimulatedStep) -> Bool)? = nil
     ) throws(SetupError) -> RunResult {
@@ -49,7 +49,7 @@ public enum SimulatedRun {
         let seed = seed ?? scenario.seed
         let scenario = scenario.materialized(seed: seed)
         let world = try World(
-            scenario, seed: seed, mutants: mutants, kill: kill, storage: storage, onEvent: onEvent, onStep: onStep)
+            scenario, seed: seed, behavior: behavior, kill: kill, storage: storage, onEvent: onEvent, onStep: onStep)
         try world.run()
         var counts: [String: Int] = [:]
         var commits: [String: [Int]] = [:]

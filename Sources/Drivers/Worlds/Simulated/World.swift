@@ -19,10 +19,8 @@ final class World {
 
     let scenario: Scenario
     let seed: UInt64
-    /// Deliberate defects of the reference clients.
-    let mutants: Set<Mutant>
-    /// All deliberate defects.
-    let allMutants: [RunMutant]
+    /// The behaviour of the clients and the server.
+    let behavior: RunBehavior
     let kill: SimulatedRun.Kill?
     private(set) var now = Instant.start
     private(set) var eventCount = 0
@@ -44,13 +42,12 @@ final class World {
     private var eventsAtNow = 0
 
     init(
-        _ scenario: Scenario, seed: UInt64, mutants: [RunMutant], kill: SimulatedRun.Kill?, storage: ServerStorage,
+        _ scenario: Scenario, seed: UInt64, behavior: RunBehavior, kill: SimulatedRun.Kill?, storage: ServerStorage,
         onEvent: ((History.Entry) -> Void)?, onStep: ((SimulatedStep) -> Bool)? = nil
     ) throws(SetupError) {
         self.scenario = scenario
         self.seed = seed
-        self.mutants = mutants.ofClients
-        allMutants = mutants
+        self.behavior = behavior
         self.kill = kill
         self.onEvent = onEvent
         self.onStep = onStep
@@ -59,7 +56,7 @@ final class World {
         } catch {
             throw SetupError(error.description)
         }
-        server = try Server(scenario, seed: seed, storage: storage, mutants: mutants.ofServer)
+        server = try Server(scenario, seed: seed, storage: storage, behavior: behavior.server)
         for (row, uuid) in server.run.names { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
         devices = scenario.devices.map { Device($0, in: self) }
         writers = scenario.writers.map { Writer($0, in: self) }

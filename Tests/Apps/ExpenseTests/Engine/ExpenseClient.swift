@@ -10,7 +10,7 @@ import Wire
 typealias ExpenseClient = FakeClient<ExpenseEngine, ExpenseService>
 
 extension FakeClient where Engine == ExpenseEngine, Service == ExpenseService {
-    init(seed: UInt64 = 1, isOnline: Bool = true, mutants: Set<ExpenseMutant> = []) throws {
+    init(seed: UInt64 = 1, isOnline: Bool = true) throws {
         let service = ExpenseService()
         service.seed(ExpenseRecord(key: "r1", kind: .report, fields: [("title", "Trip")]), owner: "ada")
         service.seed(
@@ -19,7 +19,7 @@ extension FakeClient where Engine == ExpenseEngine, Service == ExpenseService {
         service.seed(ExpenseRecord(key: "c1", kind: .chat, fields: [("title", "Bo")]), owner: "ada")
         try self.init(
             AppConfiguration(seed: seed), AppInterface(isUp: true), service: service,
-            makeEngine: { try ExpenseEngine($0, restoring: $1, mutants: mutants) },
+            makeEngine: { try ExpenseEngine($0, restoring: $1) },
             execute: { service, http, body, _ in
                 let response = service.respond(to: http, user: "ada", body: body)
                 return (response.head, Array(response.body.utf8))

@@ -15,7 +15,7 @@ extension FakeClient where Engine == FieldEngine, Service == FieldService {
 
     init(
         seed: UInt64 = 1, settings: RecordFields = [:], interface: AppInterface = AppInterface(isUp: true),
-        deviceShift: Int = 0, mutants: Set<FieldMutant> = [], files: [Int] = [],
+        deviceShift: Int = 0, behavior: FieldBehavior = FieldBehavior(), files: [Int] = [],
         schedule: (length: Int, grace: Int)? = nil
     ) throws {
         let service = FieldService()
@@ -30,7 +30,7 @@ extension FakeClient where Engine == FieldEngine, Service == FieldService {
         let serverClock = WallClock(startMilliseconds: Self.start)
         try self.init(
             AppConfiguration(seed: seed, clock: clock, settings: settings), interface, service: service,
-            makeEngine: { try FieldEngine($0, restoring: $1, mutants: mutants) },
+            makeEngine: { try FieldEngine($0, restoring: $1, behavior: behavior) },
             execute: { service, http, body, now in
                 let response = service.respond(
                     to: http, user: "ada", body: body, milliseconds: serverClock.milliseconds(at: now))

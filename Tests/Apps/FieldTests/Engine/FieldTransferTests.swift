@@ -31,10 +31,12 @@ import Testing
         #expect(orders.count >= 2)
     }
 
-    @Test func theMutantTransfersFilesInParallel() throws {
-        var client = try FieldClient(mutants: [.filesInParallel], files: [100, 200, 300])
+    @Test func aBehaviorMayTransferFilesInParallel() throws {
+        var behavior = FieldBehavior()
+        behavior.filesAtOnce = 2
+        var client = try FieldClient(behavior: behavior, files: [100, 200, 300])
         client.answerAll()
-        #expect(client.streamsMax > 1)
+        #expect(client.streamsMax == 2)
     }
 
     @Test(arguments: [1, 64 << 10, (64 << 10) + 1, 200_000]) func anInterruptedFileContinuesWhereItWas(_ size: Int)

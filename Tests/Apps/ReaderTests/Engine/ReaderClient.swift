@@ -11,7 +11,7 @@ typealias ReaderClient = FakeClient<ReaderEngine, ReaderService>
 extension FakeClient where Engine == ReaderEngine, Service == ReaderService {
     init(
         seed: UInt64 = 1, interface: AppInterface = AppInterface(isUp: true), settings: RecordFields = [:],
-        mutants: Set<ReaderMutant> = [], hasList: Bool = true
+        hasList: Bool = true
     ) throws {
         let service = ReaderService()
         service.seed(
@@ -23,7 +23,7 @@ extension FakeClient where Engine == ReaderEngine, Service == ReaderService {
         service.seed(ReaderRecord(key: "a2", kind: .article, author: "p2", title: "Rice", text: "Wash"), owner: "ada")
         try self.init(
             AppConfiguration(seed: seed, settings: settings), interface, service: service,
-            makeEngine: { try ReaderEngine($0, restoring: $1, mutants: mutants) },
+            makeEngine: { try ReaderEngine($0, restoring: $1) },
             execute: { service, http, body, _ in
                 let response = service.respond(to: http, user: "ada", body: body)
                 return (response.head, Array(response.body.utf8))

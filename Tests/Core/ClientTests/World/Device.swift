@@ -25,7 +25,7 @@ final class Device {
     let policy: SyncPolicy
     var account: SyncAccount?
     var authorization: String
-    var mutant: Mutant?
+    var adapt: (inout SyncEngine.Configuration) -> Void = { _ in }
     /// The tokens that the device keeps for its next process; `nil` if it sends its password.
     var tokens: SyncTokens?
 
@@ -93,10 +93,11 @@ final class Device {
         knownVersion = store.version
         shown = [:]
         world.processCount += 1
-        let engine = SyncEngine(
-            resource: NotesResource(), restoring: store.state, account: account, policy: policy, tokens: tokens,
-            seed: world.seed &* 1_000_003 &+ world.processCount, mutants: mutant.map { [$0] } ?? [])
-        machine = SyncMachine(engine: engine, host: World.host, authorization: authorization)
+        var configuration = SyncEngine.Configuration(
+            restoring: store.state, account: account, policy: policy, tokens: tokens,
+            seed: world.seed &* 1_000_003 &+ world.processCount)
+        adapt(&configuration)
+        machine = SyncMachine(engine: SyncEngine(configuration), host: World.host, authorization: authorization)
         input { machine, now in machine.started(interface: interface, at: now) }
     }
 

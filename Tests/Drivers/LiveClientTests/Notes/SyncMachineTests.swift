@@ -12,7 +12,8 @@ import Wire
     /// A driver in virtual time: commits succeed unless ``isDiskFull``, and the test opens connections.
     private final class Driver {
         var machine = SyncMachine(
-            engine: SyncEngine(account: SyncAccount(user: "ada", server: "127.0.0.1:8000"), seed: 1),
+            engine: SyncEngine(
+                SyncEngine.Configuration(account: SyncAccount(user: "ada", server: "127.0.0.1:8000"), seed: 1)),
             host: "127.0.0.1:8000", authorization: "Basic YWRhOnNlY3JldA==")
         var now = Instant.start
         let store: SyncStore

@@ -199,7 +199,7 @@ import Wire
         let state = try store.load()
         store.close()
         try SyncStore.rewriteAsVersion1(path: path)
-        try SyncStore.check(path: path, canBeOpenedBy: .first)
+        try SyncStore.check(path: path, canBeOpenedBy: 1)
         let reopened = try SyncStoreTests.holder(path)
         let migrated = try reopened.load()
         reopened.close()
@@ -216,7 +216,7 @@ import Wire
 
         let bytes = try Data(contentsOf: URL(filePath: path))
         let refusal = #expect(throws: SyncStoreError.self) {
-            try SyncStore.check(path: path, canBeOpenedBy: .first)
+            try SyncStore.check(path: path, canBeOpenedBy: 1)
         }
         #expect(refusal?.kind == .newer)
         #expect(try Data(contentsOf: URL(filePath: path)) == bytes)

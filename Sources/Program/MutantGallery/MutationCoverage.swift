@@ -1,4 +1,6 @@
 public import Scenario
+public import ScenarioRunner
+public import Worlds
 
 /// Mutations of scenarios: each fault is removed, and each expectation is removed with each mutant of the client and the
 /// server.
@@ -58,14 +60,14 @@ public struct MutationCoverage: Sendable {
     public init() {}
 
     /// Examines a run of a scenario that passes.
-    public init(_ scenario: Scenario, mutants: [RunMutant] = RunMutant.allCases) throws(SetupError) {
+    public init(_ scenario: Scenario, mutants: [RunMutant] = MutantGallery.mutants) throws(SetupError) {
         try examineFaults(scenario)
         let parts = Dictionary(
             scenario.expectations.map { (Key("\($0)", $0.location), Part($0, scenario.name)) }
         ) { first, _ in first }
         for part in parts.values { findings[part] = Finding() }
         for mutant in mutants {
-            let verdict = try SimulatedRun.run(scenario, mutants: [mutant]).verdict
+            let verdict = try SimulatedRun.run(scenario, behavior: [mutant].behavior).verdict
             if verdict.result == .fail { killers.insert(mutant) }
             var failures = 0
             var violated: Set<Part> = []
