@@ -52,9 +52,9 @@ extension Scenario {
     /// A named argument of a call.
     public struct Argument: Hashable, Sendable {
         /// The name.
-        public let name: String
+        public var name: String
         /// The value.
-        public let value: String
+        public var value: String
 
         /// Creates an argument.
         public init(name: String, value: String) {
@@ -66,14 +66,14 @@ extension Scenario {
     /// A request that is sent as given.
     public struct RawRequest: Hashable, Sendable {
         /// The method, such as `PUT`.
-        public let method: String
+        public var method: String
         /// The request target. `{n1}` stands for the identifier of the note `n1`.
-        public let path: String
+        public var path: String
         /// Header fields, in the order of the file. `{n1.revision}` in a value stands for the revision of the note `n1`
         /// that the sender has received last.
-        public let headers: [Argument]
+        public var headers: [Argument]
         /// The body. `{n1}` stands for the identifier of the note `n1`, if there is one.
-        public let body: String
+        public var body: String
 
         /// Creates a request.
         public init(method: String, path: String, headers: [Argument] = [], body: String = "") {
@@ -158,12 +158,51 @@ extension Scenario {
 
 extension Scenario.Action {
     /// The name of the note that the action changes; `nil` if it changes none.
-    public var row: String? {
-        switch self {
-        case .create(let row, _, _), .edit(let row, _, _), .delete(let row), .resolve(let row, _, _),
-            .choose(let row, _), .editStale(let row, _, _), .deleteStale(let row), .keep(let row), .pin(let row):
-            row
-        case .open, .sync, .send, .kill, .start, .upgrade, .clock, .call: nil
+    public package(set) var row: String? {
+        get {
+            switch self {
+            case .create(let row, _, _), .edit(let row, _, _), .delete(let row), .resolve(let row, _, _),
+                .choose(let row, _), .editStale(let row, _, _), .deleteStale(let row), .keep(let row), .pin(let row):
+                row
+            case .open, .sync, .send, .kill, .start, .upgrade, .clock, .call: nil
+            }
+        }
+        set {
+            guard let row = newValue else { return }
+            switch self {
+            case .create(_, let title, let text): self = .create(row: row, title: title, text: text)
+            case .edit(_, let title, let text): self = .edit(row: row, title: title, text: text)
+            case .delete: self = .delete(row: row)
+            case .resolve(_, let title, let text): self = .resolve(row: row, title: title, text: text)
+            case .choose(_, let choice): self = .choose(row: row, choice)
+            case .editStale(_, let title, let text): self = .editStale(row: row, title: title, text: text)
+            case .deleteStale: self = .deleteStale(row: row)
+            case .keep: self = .keep(row: row)
+            case .pin: self = .pin(row: row)
+            case .open, .sync, .send, .kill, .start, .upgrade, .clock, .call: break
+            }
+        }
+    }
+
+    /// The title and the text that the action writes; `nil` if it writes none. Only an action that writes some has others.
+    package var content: (title: String?, text: String?)? {
+        get {
+            switch self {
+            case .create(_, let title, let text), .edit(_, let title, let text), .editStale(_, let title, let text),
+                .resolve(_, let title, let text):
+                (title, text)
+            default: nil
+            }
+        }
+        set {
+            guard let (title, text) = newValue else { return }
+            switch self {
+            case .create(let row, _, _): self = .create(row: row, title: title, text: text)
+            case .edit(let row, _, _): self = .edit(row: row, title: title, text: text)
+            case .editStale(let row, _, _): self = .editStale(row: row, title: title, text: text)
+            case .resolve(let row, _, _): self = .resolve(row: row, title: title, text: text)
+            default: break
+            }
         }
     }
 

@@ -190,19 +190,19 @@ extension Scenario {
     /// A record of an app's service at the start.
     public struct SeedRecord: Hashable, Sendable {
         /// The record's name in the scenario.
-        public let row: String
+        public var row: String
         /// The kind.
-        public let kind: String
+        public var kind: String
         /// The name of the record that contains it; `nil` for none.
-        public let parent: String?
+        public var parent: String?
         /// The title.
-        public let title: String?
+        public var title: String?
         /// The text, such as the amount of an expense.
-        public let text: String?
+        public var text: String?
         /// Whether an expense is approved, so that it cannot be deleted.
-        public let isApproved: Bool
+        public var isApproved: Bool
         /// Further fields.
-        public let fields: [Argument]
+        public var fields: [Argument]
 
         /// Creates a record.
         public init(

@@ -37,24 +37,24 @@ extension Scenario {
         }
 
         /// The device's name.
-        public let name: String
+        public var name: String
         /// The user whose notes it syncs.
-        public let user: String
+        public var user: String
         /// Whether it has the server's notes at the start.
-        public let startsSynced: Bool
+        public var startsSynced: Bool
         /// The client.
-        public let client: Client
+        public var client: Client
         /// The settings of an app.
-        public let settings: [Argument]
+        public var settings: [Argument]
         /// Its network conditions over time.
-        public let network: [NetworkEntry]
+        public var network: [NetworkEntry]
         /// The time after which a client that was killed starts again; `nil` if a step or the restore phase starts it.
-        public let restartsAfter: Nanoseconds?
+        public var restartsAfter: Nanoseconds?
         /// Whether the restore phase restores the link and starts the client. The others must converge without a device
         /// that is not restored.
-        public let isRestored: Bool
+        public var isRestored: Bool
         /// The device's location in the file.
-        public let location: SourceLocation
+        public var location: SourceLocation
 
         /// Creates a device.
         public init(
@@ -97,15 +97,15 @@ extension Scenario {
         public enum Interface: String, CaseIterable, Hashable, Sendable { case cellular, wifi, wired }
 
         /// The time at which the conditions take effect.
-        public let start: Nanoseconds
+        public var start: Nanoseconds
         /// The conditions.
-        public let phase: Timeline.Phase
+        public var phase: Timeline.Phase
         /// Whether the device's interface is reported down during an outage.
-        public let signalling: Signalling
+        public var signalling: Signalling
         /// The kind of interface that the client sees; `nil` if it does not change.
-        public let interface: Interface?
+        public var interface: Interface?
         /// The entry's location in the file.
-        public let location: SourceLocation
+        public var location: SourceLocation
 
         /// Whether the device's interface is reported down during at least some outages.
         public var isSignalled: Bool { signalling != .never }

@@ -31,9 +31,9 @@ public struct Expectation: Sendable {
     /// A pattern of faults; `nil` matches all.
     public struct FaultPattern: Hashable, Sendable {
         /// The point.
-        public let point: Scenario.Fault.Point?
+        public var point: Scenario.Fault.Point?
         /// The requests.
-        public let request: RequestPattern?
+        public var request: RequestPattern?
 
         /// Creates a pattern.
         public init(point: Scenario.Fault.Point?, request: RequestPattern?) {
@@ -51,9 +51,9 @@ public struct Expectation: Sendable {
     }
 
     /// The kind of expectation.
-    public let kind: Kind
+    public var kind: Kind
     /// The expectation's location in the file.
-    public let location: SourceLocation
+    public var location: SourceLocation
 
     /// Creates an expectation.
     public init(_ kind: Kind, location: SourceLocation) {
@@ -115,36 +115,36 @@ public struct Expectation: Sendable {
         public enum Sameness: String, CaseIterable, Sendable { case body, key = "idempotency-key" }
 
         /// The pattern of the requests.
-        public let request: RequestPattern
+        public var request: RequestPattern
         /// The device or writer; `nil` for any.
-        public let from: String?
+        public var from: String?
         /// The point at which requests are counted.
-        public let seen: Seen
+        public var seen: Seen
         /// The window; `nil` for the script phase. A mark stands for the start of its step's action. The window ends with
         /// the script phase at the latest, unless it ends with the run (``TimeReference/end``).
-        public let between: (from: TimeReference, to: TimeReference)?
+        public var between: (from: TimeReference, to: TimeReference)?
         /// The expected number.
-        public let count: Count?
+        public var count: Count?
         /// The expected results: those of all matching requests, in order. That requests are seen at least once
         /// (``Kind/sometimesTraffic(_:)``) needs these results in this order; others may lie between.
-        public let responses: [Response]?
+        public var responses: [Response]?
         /// The properties that all requests must share.
-        public let same: [Sameness]
+        public var same: [Sameness]
         /// The part of the run; `nil` for the whole.
-        public let during: During?
+        public var during: During?
         /// Requests whose first occurrences must be in this order. A pattern that occurs again stands for its next
         /// request.
-        public let order: [RequestPattern]?
+        public var order: [RequestPattern]?
         /// The greatest number of requests with which the server has executed a write once more, as its responses tell
         /// (``WriteEffects``). Without a window, those of the whole run.
-        public let duplicates: Int?
+        public var duplicates: Int?
         /// The number of bytes of the responses' bodies, without heads and the framing of chunks. A response counts when
         /// its last byte has entered the link, whether or not the client receives it.
-        public let bytesDown: ClosedRange<Int>?
+        public var bytesDown: ClosedRange<Int>?
         /// The number of bytes of the requests' bodies, counted in the same way.
-        public let bytesUp: ClosedRange<Int>?
+        public var bytesUp: ClosedRange<Int>?
         /// The number of attempts of the devices: attempts to connect, and requests on connections that were open already.
-        public let attempts: ClosedRange<Int>?
+        public var attempts: ClosedRange<Int>?
 
         /// Creates a condition on requests.
         public init(

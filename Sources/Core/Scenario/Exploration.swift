@@ -5,9 +5,9 @@ extension Scenario {
         public enum Part: String, CaseIterable, Hashable, Sendable { case workload, network, faults, config }
 
         /// The number of seeds.
-        public let seeds: Int
+        public var seeds: Int
         /// The parts that vary; the others are those of the scenario's own seed.
-        public let vary: [Part]
+        public var vary: [Part]
 
         /// Creates a search.
         public init(seeds: Int, vary: [Part]) {

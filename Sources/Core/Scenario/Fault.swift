@@ -48,11 +48,11 @@ extension Scenario {
         /// A response given by the scenario.
         public struct Response: Hashable, Sendable {
             /// The status.
-            public let status: Int
+            public var status: Int
             /// Header fields, in the order of the file.
-            public let headers: [Argument]
+            public var headers: [Argument]
             /// The body.
-            public let body: String
+            public var body: String
 
             /// Creates a response.
             public init(status: Int, headers: [Argument] = [], body: String = "") {
@@ -63,23 +63,23 @@ extension Scenario {
         }
 
         /// The requests to match.
-        public let request: RequestPattern
+        public var request: RequestPattern
         /// The number of the first matching request to which the fault applies, from 1, counted over all devices that
         /// the fault may apply to.
-        public let nth: Int
+        public var nth: Int
         /// The probability with which the fault applies to each matching request; `nil` if `nth` decides.
-        public let probability: Probability?
+        public var probability: Probability?
         /// The number of times that the fault applies. Below the lower bound the verdict is inconclusive; after the
         /// upper bound the fault applies no more.
-        public let times: ClosedRange<Int>
+        public var times: ClosedRange<Int>
         /// The device whose link has the fault; `nil` for any.
-        public let device: String?
+        public var device: String?
         /// The point of the exchange.
-        public let point: Point
+        public var point: Point
         /// The effect on the exchange.
-        public let action: Action
+        public var action: Action
         /// The fault's location in the file.
-        public let location: SourceLocation
+        public var location: SourceLocation
 
         /// Whether the verdict is inconclusive if the fault never fires.
         public var mustFire: Bool { times.lowerBound > 0 }

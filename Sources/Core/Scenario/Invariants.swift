@@ -59,9 +59,9 @@ extension Scenario {
     /// A set of invariants: the standard set with changes.
     public struct Invariants: Hashable, Sendable {
         /// Invariants in addition to the standard set.
-        public let added: [Invariant]
+        public var added: [Invariant]
         /// Invariants of the standard set that are not checked.
-        public let dropped: [Invariant]
+        public var dropped: [Invariant]
 
         /// Creates a set.
         public init(adding added: [Invariant], dropping dropped: [Invariant]) {

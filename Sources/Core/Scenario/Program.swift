@@ -33,10 +33,9 @@ extension Scenario {
             guard let program = programs[device.name] else { continue }
             var adapter = Device.Adapter.lines
             if case .run(_, let given) = device.client { adapter = given }
-            scenario.devices[index] = Device(
-                name: device.name, user: device.user, startsSynced: device.startsSynced,
-                client: .run(program, adapter: adapter), network: device.network,
-                restartsAfter: device.restartsAfter, isRestored: device.isRestored, location: device.location)
+            scenario.devices[index].client = .run(program, adapter: adapter)
+            // A program has no settings.
+            scenario.devices[index].settings = []
         }
         return scenario
     }

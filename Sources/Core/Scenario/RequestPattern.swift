@@ -3,15 +3,18 @@ public import Determinism
 /// A pattern of requests by method and note: `PUT n1`, `POST any`, `any`.
 public struct RequestPattern: Hashable, Sendable, CustomStringConvertible {
     /// The method; `nil` matches any.
-    public let method: String?
+    public var method: String?
     /// The note; `nil` matches any.
-    public let row: String?
+    public var row: String?
 
     /// Creates a pattern.
     public init(method: String?, row: String?) {
         self.method = method
         self.row = row
     }
+
+    /// The pattern that matches all requests.
+    public static let any = RequestPattern(method: nil, row: nil)
 
     public var description: String {
         guard let method else { return row ?? "any" }

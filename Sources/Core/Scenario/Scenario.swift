@@ -96,13 +96,13 @@ public struct Scenario: Sendable {
     /// A note on the server at the start.
     public struct SeedNote: Hashable, Sendable {
         /// The note's name in the scenario.
-        public let row: String
+        public var row: String
         /// The title.
-        public let title: String?
+        public var title: String?
         /// The text.
-        public let text: String?
+        public var text: String?
         /// The number of its revision.
-        public let revision: Int
+        public var revision: Int
 
         /// Creates a note.
         public init(row: String, title: String?, text: String?, revision: Int) {
@@ -116,9 +116,9 @@ public struct Scenario: Sendable {
     /// A client that reaches the server directly, without a link.
     public struct Writer: Hashable, Sendable {
         /// The writer's name.
-        public let name: String
+        public var name: String
         /// The user whose notes it writes.
-        public let user: String
+        public var user: String
 
         /// Creates a writer.
         public init(name: String, user: String) {
@@ -140,16 +140,16 @@ public struct Scenario: Sendable {
         }
 
         /// The event that triggers the step.
-        public let trigger: Trigger
+        public var trigger: Trigger
         /// The action and its device or writer; `nil` if the step only sets a mark.
-        public let action: (actor: String, action: Action)?
+        public var action: (actor: String, action: Action)?
         /// The mark set by the step.
-        public let mark: String?
+        public var mark: String?
         /// Whether the run goes on as if the step were not in the scenario if the action is an error, such as an edit of
         /// a note that does not exist, or cannot be performed.
-        public let isOptional: Bool
+        public var isOptional: Bool
         /// The step's location in the file.
-        public let location: SourceLocation
+        public var location: SourceLocation
 
         /// Creates a step.
         public init(

@@ -13,9 +13,9 @@ extension Scenario {
     /// Generated notes on the server at the start. They are named `f1`, `f2` and so on.
     public struct Fill: Hashable, Sendable {
         /// The number of notes.
-        public let notes: Int
+        public var notes: Int
         /// The size of each note's text in bytes.
-        public let bytes: Int
+        public var bytes: Int
 
         /// Creates a description of generated notes.
         public init(notes: Int, bytes: Int) {

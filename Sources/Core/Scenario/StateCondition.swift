@@ -9,11 +9,11 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
                 marker, field
         }
         /// The value's name.
-        public let key: Key
+        public var key: Key
         /// The value to compare with.
-        public let value: String
+        public var value: String
         /// Whether the value must differ.
-        public let isNegated: Bool
+        public var isNegated: Bool
 
         /// Creates a check.
         public init(key: Key, value: String, isNegated: Bool) {
@@ -24,13 +24,13 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The note; `nil` for the device as a whole.
-    public let row: String?
+    public var row: String?
     /// Checks that must hold together. A check other than ``Check/Key/present`` fails if the note is absent.
-    public let checks: [Check]
+    public var checks: [Check]
     /// Start of the period; `nil` for the scenario's start.
-    public let since: TimeReference?
+    public var since: TimeReference?
     /// End of the period, exclusive; `nil` for the scenario's end.
-    public let until: TimeReference?
+    public var until: TimeReference?
 
     /// Creates a condition.
     public init(row: String?, checks: [Check], since: TimeReference? = nil, until: TimeReference? = nil) {

@@ -21,9 +21,9 @@ public struct Threshold: Hashable, Sendable {
     /// The bound of a statistic.
     public struct Bound: Hashable, Sendable {
         /// The statistic.
-        public let statistic: Statistic
+        public var statistic: Statistic
         /// The greatest allowed value: nanoseconds of a time, or a number.
-        public let max: Int64
+        public var max: Int64
 
         /// Creates a bound.
         public init(_ statistic: Statistic, max: Int64) {
@@ -33,9 +33,9 @@ public struct Threshold: Hashable, Sendable {
     }
 
     /// The metric.
-    public let metric: Metric
+    public var metric: Metric
     /// The bounds, in the order of the statistics.
-    public let bounds: [Bound]
+    public var bounds: [Bound]
 
     /// Creates bounds of a metric.
     public init(_ metric: Metric, _ bounds: [Bound]) {

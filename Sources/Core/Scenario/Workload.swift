@@ -33,15 +33,15 @@ extension Scenario {
         public static let actionsMax = 10_000
 
         /// The events that trigger actions.
-        public let trigger: Trigger
+        public var trigger: Trigger
         /// The devices and writers, of which one performs each action.
-        public let actors: [String]
+        public var actors: [String]
         /// The number of notes that are edited, from the first; `nil` for all that the server has at the start.
-        public let notes: Int?
+        public var notes: Int?
         /// The kinds of actions.
-        public let mix: [Share]
+        public var mix: [Share]
         /// The entry's location in the file.
-        public let location: SourceLocation
+        public var location: SourceLocation
 
         /// Creates an entry.
         public init(trigger: Trigger, actors: [String], notes: Int?, mix: [Share], location: SourceLocation) {

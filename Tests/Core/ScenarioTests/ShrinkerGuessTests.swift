@@ -14,6 +14,16 @@ import Testing
         Runs { _, hits in hits.contains(.init(text: "t30", method: "PUT", action: .reset)) }
     }
 
+    @Test func oneUserForAllDevicesLeavesTheSettingsOfAnApp() {
+        var scenario = Runs.scenario(steps: 1)
+        scenario.devices[0].user = "bo"
+        scenario.devices[0].settings = [.init(name: "network", value: "any")]
+        let hasChanged = scenario.useOneUser()
+        #expect(hasChanged)
+        #expect(scenario.devices[0].user == "ada")
+        #expect(scenario.devices[0].settings == [.init(name: "network", value: "any")])
+    }
+
     @Test func singleRemovalsDoNotFindAFaultWhoseNumberTheyShift() throws {
         var shrinker = try #require(Self.hitsChange.shrinker(Runs.scenario(steps: 40, [Self.late])))
         let hasChanged = shrinker.removeUnits()

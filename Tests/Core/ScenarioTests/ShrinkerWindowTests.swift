@@ -22,11 +22,13 @@ import Testing
     private static var scenario: Scenario {
         var scenario = Runs.scenario(steps: 8)
         scenario.devices = scenario.devices.map { device in
-            device.replacingNetwork([
-                .init(at: .zero, .hold(Runs.wifi), isSignalled: true),
-                .init(at: .seconds(2), .hold(Runs.edge), isSignalled: true),
-                .init(at: .seconds(7), .hold(Runs.wifi), isSignalled: true),
-            ])
+            device.replacing(
+                \.network,
+                [
+                    .init(at: .zero, .hold(Runs.wifi), isSignalled: true),
+                    .init(at: .seconds(2), .hold(Runs.edge), isSignalled: true),
+                    .init(at: .seconds(7), .hold(Runs.wifi), isSignalled: true),
+                ])
         }
         scenario.restoreAt = .seconds(600)
         return scenario
@@ -80,8 +82,8 @@ import Testing
 
     @Test func aPartThatNeedsEarlierMarksHasTheirTimes() throws {
         var scenario = Self.scenario
-        scenario.steps[0] = scenario.steps[0].replacing(mark: "made")
-        scenario.steps[5] = scenario.steps[5].replacing(trigger: .after("made", delay: .seconds(5)))
+        scenario.steps[0].mark = "made"
+        scenario.steps[5].trigger = .after("made", delay: .seconds(5))
         var history = History()
         history.append(.step(0), at: .seconds(1))
         history.append(.mark("made"), at: .milliseconds(1_500))

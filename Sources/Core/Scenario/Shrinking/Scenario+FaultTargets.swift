@@ -49,7 +49,7 @@ extension Scenario {
         for (index, fault) in faults.enumerated() where fault.probability == nil && fault.nth > 1 {
             let nth = max(1, fault.nth - (fault.request.row.map(removed) ?? all))
             guard nth < fault.nth else { continue }
-            result.faults[index] = fault.replacing(nth: nth)
+            result.faults[index].nth = nth
             hasChanged = true
         }
         return hasChanged ? result : nil

@@ -165,13 +165,6 @@ extension Scenario.Device {
             now = next
             _ = run.advance(to: Instant(next))
         }
-        return replacingNetwork(entries)
-    }
-
-    /// Returns the device with another network.
-    func replacingNetwork(_ network: [Scenario.NetworkEntry]) -> Scenario.Device {
-        Scenario.Device(
-            name: name, user: user, startsSynced: startsSynced, client: client, settings: settings,
-            network: network, restartsAfter: restartsAfter, isRestored: isRestored, location: location)
+        return replacing(\.network, entries)
     }
 }

@@ -29,8 +29,7 @@ extension Scenario {
             if case .when(name, _, _) = entry.trigger { return nil }
             let actors = entry.actors.filter { $0 != name }
             guard !actors.isEmpty else { return nil }
-            return Workload(
-                trigger: entry.trigger, actors: actors, notes: entry.notes, mix: entry.mix, location: entry.location)
+            return entry.replacing(\.actors, actors)
         }
         result.faults.removeAll { fault in
             if case .kill(name?) = fault.action { return true }
@@ -79,9 +78,7 @@ extension Scenario {
         steps = steps.compactMap { step in
             guard case .after(let mark, let delay) = step.trigger, !known.contains(mark) else { return step }
             guard let time = history.time(of: mark) else { return nil }
-            return Step(
-                trigger: .at(time + delay), action: step.action, mark: step.mark, isOptional: step.isOptional,
-                location: step.location)
+            return step.replacing(\.trigger, .at(time + delay))
         }
     }
 
@@ -138,7 +135,7 @@ extension Scenario {
             guard (since == nil) == (condition.since == nil), (until == nil) == (condition.until == nil) else {
                 return nil
             }
-            return StateCondition(row: condition.row, checks: condition.checks, since: since, until: until)
+            return condition.replacing(\.since, since).replacing(\.until, until)
         }
         var result = self
         var kinds: [Expectation] = []
@@ -149,7 +146,7 @@ extension Scenario {
                 guard let from = resolved(traffic.between?.from, isStart: true),
                     let to = resolved(traffic.between?.to, isStart: true)
                 else { return nil }
-                kind = .traffic(traffic.replacing(between: (from, to)))
+                kind = .traffic(traffic.replacing(\.between, (from, to)))
             case .always(let device, let condition): kind = resolved(condition).map { .always(device: device, $0) }
             case .finally(let device, let condition): kind = resolved(condition).map { .finally(device: device, $0) }
             case .eventually(let device, let condition, .after(let mark, let within)) where !known.contains(mark):
@@ -161,15 +158,5 @@ extension Scenario {
         }
         result.expectations = kinds
         return result
-    }
-}
-
-extension Expectation.Traffic {
-    /// Returns the condition with another window.
-    func replacing(between window: (from: TimeReference, to: TimeReference)) -> Expectation.Traffic {
-        Expectation.Traffic(
-            request: request, from: from, seen: seen, between: window, count: count, responses: responses, same: same,
-            during: during, order: order, duplicates: duplicates, bytesDown: bytesDown, bytesUp: bytesUp,
-            attempts: attempts)
     }
 }

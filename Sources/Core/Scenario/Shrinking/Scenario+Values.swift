@@ -24,7 +24,7 @@ extension Scenario {
         let actors = Set(steps.compactMap(\.action?.actor) + workload.flatMap(\.actors))
         if steps.allSatisfy(isUsed), writers.allSatisfy({ actors.contains($0.name) }) { return false }
         writers.removeAll { !actors.contains($0.name) }
-        steps = steps.filter { isUsed($0) || $0.action != nil }.map { isUsed($0) ? $0 : $0.replacing(mark: nil) }
+        steps = steps.filter { isUsed($0) || $0.action != nil }.map { isUsed($0) ? $0 : $0.replacing(\.mark, nil) }
         return true
     }
 
@@ -40,14 +40,14 @@ extension Scenario {
     /// Returns the scenario with steps that may be left out where their actions are not possible.
     func makingStepsOptional() -> Scenario {
         var result = self
-        result.steps = steps.map { $0.replacing(isOptional: true) }
+        result.steps = steps.map { $0.replacing(\.isOptional, true) }
         return result
     }
 
     /// Lets no step be left out.
     mutating func makeStepsMandatory() -> Bool {
         guard steps.contains(where: \.isOptional) else { return false }
-        steps = steps.map { $0.replacing(isOptional: false) }
+        steps = steps.map { $0.replacing(\.isOptional, false) }
         return true
     }
 
@@ -83,25 +83,10 @@ extension Scenario {
             hasChanged = true
             return nil
         }
-        notes = notes.map { note in
-            SeedNote(row: note.row, title: removed(note.title, note.text), text: note.text, revision: note.revision)
-        }
-        steps = steps.map { step in
-            guard let (actor, action) = step.action else { return step }
-            switch action {
-            case .create(let row, let title, let text):
-                return step.replacing(
-                    action: (actor, .create(row: row, title: removed(title, text), text: text)))
-            case .edit(let row, let title, let text):
-                return step.replacing(action: (actor, .edit(row: row, title: removed(title, text), text: text)))
-            case .editStale(let row, let title, let text):
-                return step.replacing(
-                    action: (actor, .editStale(row: row, title: removed(title, text), text: text)))
-            case .resolve(let row, let title, let text):
-                return step.replacing(
-                    action: (actor, .resolve(row: row, title: removed(title, text), text: text)))
-            default: return step
-            }
+        for index in notes.indices { notes[index].title = removed(notes[index].title, notes[index].text) }
+        for index in steps.indices {
+            guard let content = steps[index].action?.action.content else { continue }
+            steps[index].action?.action.content?.title = removed(content.title, content.text)
         }
         return hasChanged
     }
@@ -135,7 +120,7 @@ extension Scenario {
     /// Sets the revisions of the notes at the start to 1.
     mutating func resetRevisions() -> Bool {
         guard notes.contains(where: { $0.revision != 1 }) else { return false }
-        notes = notes.map { SeedNote(row: $0.row, title: $0.title, text: $0.text, revision: 1) }
+        for index in notes.indices { notes[index].revision = 1 }
         return true
     }
 
@@ -143,12 +128,7 @@ extension Scenario {
     mutating func useOneUser() -> Bool {
         let users = Set(devices.map(\.user) + writers.map(\.user))
         guard users.count == 1, users != ["ada"] else { return false }
-        devices = devices.map { device in
-            Device(
-                name: device.name, user: "ada", startsSynced: device.startsSynced, client: device.client,
-                network: device.network, restartsAfter: device.restartsAfter, isRestored: device.isRestored,
-                location: device.location)
-        }
+        devices = devices.map { $0.replacing(\.user, "ada") }
         writers = writers.map { Writer(name: $0.name, user: "ada") }
         return true
     }
@@ -156,35 +136,25 @@ extension Scenario {
 
 // MARK: - Changed parts
 
-extension Scenario.Step {
-    func replacing(trigger: Trigger) -> Scenario.Step {
-        Scenario.Step(trigger: trigger, action: action, mark: mark, isOptional: isOptional, location: location)
-    }
+/// A part of a scenario, of which a smaller scenario has a changed copy.
+protocol ScenarioPart {}
 
-    func replacing(action: (actor: String, action: Scenario.Action)?) -> Scenario.Step {
-        Scenario.Step(trigger: trigger, action: action, mark: mark, isOptional: isOptional, location: location)
-    }
-
-    func replacing(isOptional: Bool) -> Scenario.Step {
-        Scenario.Step(trigger: trigger, action: action, mark: mark, isOptional: isOptional, location: location)
-    }
-
-    func replacing(mark: String?) -> Scenario.Step {
-        Scenario.Step(trigger: trigger, action: action, mark: mark, isOptional: isOptional, location: location)
+extension ScenarioPart {
+    /// Returns a copy with another value.
+    func replacing<Value>(_ path: WritableKeyPath<Self, Value>, _ value: Value) -> Self {
+        var copy = self
+        copy[keyPath: path] = value
+        return copy
     }
 }
 
-extension Scenario.NetworkEntry {
-    func replacing(start: Nanoseconds) -> Scenario.NetworkEntry {
-        Scenario.NetworkEntry(
-            at: start, phase, signalling: signalling, interface: interface, location: location)
-    }
-
-    func replacing(phase: Timeline.Phase) -> Scenario.NetworkEntry {
-        Scenario.NetworkEntry(
-            at: start, phase, signalling: signalling, interface: interface, location: location)
-    }
-}
+extension Scenario.Device: ScenarioPart {}
+extension Scenario.NetworkEntry: ScenarioPart {}
+extension Scenario.Fault: ScenarioPart {}
+extension Scenario.Step: ScenarioPart {}
+extension Scenario.Workload: ScenarioPart {}
+extension StateCondition: ScenarioPart {}
+extension Expectation.Traffic: ScenarioPart {}
 
 extension Timeline {
     static func links(of phase: Phase) -> [NamedConditions] {
@@ -203,23 +173,5 @@ extension Timeline.Phase {
         case .flap(let intervals, let jitter):
             .flap(intervals.map { Timeline.Interval(change($0.link), $0.length) }, jitter: jitter)
         }
-    }
-}
-
-extension Scenario.Fault {
-    func replacing(
-        nth: Int? = nil, times: ClosedRange<Int>? = nil, action: Action? = nil
-    ) -> Scenario.Fault {
-        Scenario.Fault(
-            request: request, nth: nth ?? self.nth, probability: probability, times: times ?? self.times,
-            device: device,
-            point: point, action: action ?? self.action, location: location)
-    }
-
-    func replacingDevice(_ device: String?) -> Scenario.Fault {
-        Scenario.Fault(
-            request: request, nth: nth, probability: probability, times: times, device: device, point: point,
-            action: action,
-            location: location)
     }
 }

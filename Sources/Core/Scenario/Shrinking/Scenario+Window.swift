@@ -29,7 +29,7 @@ extension Scenario {
         let kept = steps.indices.filter { (start...max(start, last)).contains(times[$0]) }.map { steps[$0] }
         result.devices = devices.map { device in
             let first = device.network.lastIndex { $0.start <= start } ?? 0
-            return device.replacingNetwork(device.network[first...].filter { $0.start <= last })
+            return device.replacing(\.network, device.network[first...].filter { $0.start <= last })
         }
         guard start > .zero else {
             result.steps = kept
@@ -40,7 +40,7 @@ extension Scenario {
         let marks = Set(kept.compactMap(\.mark))
         result.steps = kept.compactMap { step in
             guard case .after(let mark, let delay) = step.trigger, !marks.contains(mark) else { return step }
-            return history.time(of: mark).map { step.replacing(trigger: .at($0 + delay)) }
+            return history.time(of: mark).map { step.replacing(\.trigger, .at($0 + delay)) }
         }
         guard result.referencedMarks.isSubset(of: marks) else { return nil }
         return ScenarioMapping(time: { max(.zero, $0 - start) })(result).repaired(history)
@@ -86,7 +86,7 @@ extension Scenario {
             let most = fault.times.upperBound - fired[index]
             guard most > 0 else { return nil }
             let least = max(0, fault.times.lowerBound - fired[index])
-            return fault.replacing(nth: max(1, fault.nth - matches[index]), times: least...most)
+            return fault.replacing(\.nth, max(1, fault.nth - matches[index])).replacing(\.times, least...most)
         }
     }
 }

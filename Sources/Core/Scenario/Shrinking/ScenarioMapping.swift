@@ -34,11 +34,8 @@ struct ScenarioMapping {
                 text: record.text.map(text), isApproved: record.isApproved, fields: record.fields)
         }
         result.devices = scenario.devices.map { device in
-            Scenario.Device(
-                name: actor(device.name), user: device.user, startsSynced: device.startsSynced, client: device.client,
-                settings: device.settings, network: device.network.map(entry), restartsAfter: device.restartsAfter,
-                isRestored: device.isRestored,
-                location: device.location)
+            device.replacing(\.name, actor(device.name)).replacing(
+                \.network, device.network.map { $0.replacing(\.start, time($0.start)) })
         }
         result.writers = scenario.writers.map { Scenario.Writer(name: actor($0.name), user: $0.user) }
         result.faults = scenario.faults.map(fault)
@@ -49,66 +46,47 @@ struct ScenarioMapping {
         return result
     }
 
-    private func entry(_ entry: Scenario.NetworkEntry) -> Scenario.NetworkEntry {
-        Scenario.NetworkEntry(
-            at: time(entry.start), entry.phase, signalling: entry.signalling, interface: entry.interface,
-            location: entry.location)
-    }
-
     private func fault(_ fault: Scenario.Fault) -> Scenario.Fault {
-        var action = fault.action
-        if case .kill(let device?) = action { action = .kill(device: actor(device)) }
-        return Scenario.Fault(
-            request: rows(fault.request), nth: fault.nth, probability: fault.probability, times: fault.times,
-            device: fault.device.map(actor), point: fault.point, action: action, location: fault.location)
+        var result = fault
+        result.request = rows(fault.request)
+        result.device = fault.device.map(actor)
+        if case .kill(let device?) = fault.action { result.action = .kill(device: actor(device)) }
+        return result
     }
 
     private func workload(_ entry: Scenario.Workload) -> Scenario.Workload {
         guard case .when(let device, let state, let delay) = entry.trigger else { return entry }
-        return Scenario.Workload(
-            trigger: .when(device: name(device), condition(state), delay: delay), actors: entry.actors.map(actor),
-            notes: entry.notes, mix: entry.mix, location: entry.location)
+        return entry.replacing(\.trigger, .when(device: name(device), condition(state), delay: delay)).replacing(
+            \.actors, entry.actors.map(actor))
     }
 
     private func step(_ step: Scenario.Step) -> Scenario.Step {
-        let trigger: Scenario.Step.Trigger
+        var result = step
         switch step.trigger {
-        case .at(let planned): trigger = .at(time(planned))
-        case .after: trigger = step.trigger
+        case .at(let planned): result.trigger = .at(time(planned))
+        case .after: break
         case .when(let device, let state, let within):
-            trigger = .when(
+            result.trigger = .when(
                 device: name(device), condition(state), within: within < Timeline.timeMax ? time(within) : within)
         }
-        return Scenario.Step(
-            trigger: trigger, action: step.action.map { (actor: actor($0.actor), action: action($0.action)) },
-            mark: step.mark, isOptional: step.isOptional, location: step.location)
+        result.action = step.action.map { (actor: actor($0.actor), action: action($0.action)) }
+        return result
     }
 
     private func action(_ action: Scenario.Action) -> Scenario.Action {
+        var result = action
+        result.row = action.row.map(row)
+        result.content = action.content.map { ($0.title.map(text), $0.text.map(text)) }
         switch action {
-        case .create(let row, let title, let text):
-            return .create(row: self.row(row), title: title.map(self.text), text: text.map(self.text))
-        case .edit(let row, let title, let text):
-            return .edit(row: self.row(row), title: title.map(self.text), text: text.map(self.text))
-        case .editStale(let row, let title, let text):
-            return .editStale(row: self.row(row), title: title.map(self.text), text: text.map(self.text))
-        case .resolve(let row, let title, let text):
-            return .resolve(row: self.row(row), title: title.map(self.text), text: text.map(self.text))
-        case .delete(let row): return .delete(row: self.row(row))
-        case .deleteStale(let row): return .deleteStale(row: self.row(row))
-        case .choose(let row, let choice): return .choose(row: self.row(row), choice)
-        case .keep(let row): return .keep(row: self.row(row))
-        case .pin(let row): return .pin(row: self.row(row))
-        case .open(let row): return .open(row: row.map(self.row))
-        case .send(let request): return .send(self.request(request))
+        case .open(let row): result = .open(row: row.map(self.row))
+        case .send(let request): result = .send(self.request(request))
         case .call(let name, let arguments):
-            return .call(
+            result = .call(
                 name: name,
-                arguments: arguments.map {
-                    $0.name == "note" ? Scenario.Argument(name: $0.name, value: row($0.value)) : $0
-                })
-        case .sync, .kill, .start, .upgrade, .clock: return action
+                arguments: arguments.map { $0.name == "note" ? .init(name: $0.name, value: row($0.value)) : $0 })
+        default: break
         }
+        return result
     }
 
     private func request(_ request: Scenario.RawRequest) -> Scenario.RawRequest {
@@ -126,14 +104,18 @@ struct ScenarioMapping {
     }
 
     private func condition(_ condition: StateCondition) -> StateCondition {
-        let checks = condition.checks.map { check -> StateCondition.Check in
-            let isText = [.text, .title, .keeps].contains(check.key)
-            let value = isText ? text(check.value) : check.key == .screen ? row(check.value) : check.value
-            return StateCondition.Check(key: check.key, value: value, isNegated: check.isNegated)
+        var result = condition
+        result.row = condition.row.map(row)
+        for (index, check) in condition.checks.enumerated() {
+            switch check.key {
+            case .text, .title, .keeps: result.checks[index].value = text(check.value)
+            case .screen: result.checks[index].value = row(check.value)
+            default: break
+            }
         }
-        return StateCondition(
-            row: condition.row.map(row), checks: checks, since: condition.since.map(reference),
-            until: condition.until.map(reference))
+        result.since = condition.since.map(reference)
+        result.until = condition.until.map(reference)
+        return result
     }
 
     private func kind(_ kind: Expectation.Kind) -> Expectation.Kind {
@@ -158,11 +140,11 @@ struct ScenarioMapping {
     }
 
     private func traffic(_ traffic: Expectation.Traffic) -> Expectation.Traffic {
-        Expectation.Traffic(
-            request: rows(traffic.request), from: traffic.from.map(actor), seen: traffic.seen,
-            between: traffic.between.map { (reference($0.from), reference($0.to)) }, count: traffic.count,
-            responses: traffic.responses, same: traffic.same, during: traffic.during,
-            order: traffic.order.map { $0.map(rows) }, duplicates: traffic.duplicates, bytesDown: traffic.bytesDown,
-            bytesUp: traffic.bytesUp, attempts: traffic.attempts)
+        var result = traffic
+        result.request = rows(traffic.request)
+        result.from = traffic.from.map(actor)
+        result.between = traffic.between.map { (reference($0.from), reference($0.to)) }
+        result.order = traffic.order.map { $0.map(rows) }
+        return result
     }
 }

@@ -105,7 +105,7 @@ extension Shrinker {
         guard let last = moment.faults.first.map({ scenario.faults[$0] }) else { return [[]] }
         func numbered(_ fault: Scenario.Fault) -> [Scenario.Fault] {
             guard fault.probability == nil else { return [fault] }
-            return (1...Self.requestsMax).map { fault.replacing(nth: $0) }
+            return (1...Self.requestsMax).map { fault.replacing(\.nth, $0) }
         }
         var sets: [[Scenario.Fault]] = [[]] + numbered(last).map { [$0] }
         if moment.faults.count > 1 {
@@ -140,7 +140,8 @@ extension Shrinker {
             for count in Set([span + 1, sum, sum.addingSaturating(span)]).sorted() where count >= alike.count {
                 let times = Int(count)
                 var candidate = current
-                candidate.faults[alike[0]] = fault.replacing(nth: least, times: times...times)
+                candidate.faults[alike[0]].nth = least
+                candidate.faults[alike[0]].times = times...times
                 candidate.faults = candidate.faults.enumerated().filter { !others.contains($0.offset) }.map(\.element)
                 if attempt(candidate) {
                     hasChanged = true
@@ -155,6 +156,6 @@ extension Shrinker {
 extension Scenario {
     /// Lets every device have one link.
     fileprivate mutating func useEverywhere(_ link: Timeline.NamedConditions) {
-        devices = devices.map { $0.replacingNetwork([.init(at: .zero, .hold(link), isSignalled: true)]) }
+        devices = devices.map { $0.replacing(\.network, [.init(at: .zero, .hold(link), isSignalled: true)]) }
     }
 }

@@ -94,12 +94,12 @@ extension Shrinker {
         func isWhole(_ device: Scenario.Device) -> Bool { device.network.count == 1 && device.network[0].isPlain(wifi) }
         if current.devices.allSatisfy(isWhole) { return false }
         var all = current
-        all.devices = current.devices.map { $0.replacingNetwork(whole) }
+        all.devices = current.devices.map { $0.replacing(\.network, whole) }
         if attempt(all) { return true }
         var hasChanged = false
         for index in current.devices.indices where !isWhole(current.devices[index]) {
             var candidate = current
-            candidate.devices[index] = current.devices[index].replacingNetwork(whole)
+            candidate.devices[index].network = whole
             hasChanged = attempt(candidate) || hasChanged
         }
         return hasChanged

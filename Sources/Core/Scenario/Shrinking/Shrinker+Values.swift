@@ -37,7 +37,7 @@ extension Shrinker {
 
     private func replacing(_ network: [Scenario.NetworkEntry], of device: Int) -> Scenario {
         var candidate = current
-        candidate.devices[device] = current.devices[device].replacingNetwork(network)
+        candidate.devices[device].network = network
         return candidate
     }
 
@@ -46,7 +46,7 @@ extension Shrinker {
         var hasChanged = false
         while current.devices[device].network.count > 1 {
             var network = Array(current.devices[device].network.dropFirst())
-            network[0] = network[0].replacing(start: .zero)
+            network[0].start = .zero
             guard attempt(replacing(network, of: device)) else { break }
             hasChanged = true
         }
@@ -70,7 +70,7 @@ extension Shrinker {
         var found = phases.map { Scenario.NetworkEntry(at: entry.start, $0, isSignalled: true) }
         guard entry.signalling != .always || entry.interface != nil else { return found }
         found.append(Scenario.NetworkEntry(at: entry.start, entry.phase, isSignalled: true))
-        found += phases.map { entry.replacing(phase: $0) }
+        found += phases.map { entry.replacing(\.phase, $0) }
         if entry.signalling != .always, entry.interface != nil {
             found.append(Scenario.NetworkEntry(at: entry.start, entry.phase, signalling: entry.signalling))
         }
@@ -144,7 +144,7 @@ extension Shrinker {
             guard case .delay(let span) = current.faults[index].action, !Self.durations.contains(span) else { continue }
             for duration in Self.durations {
                 var candidate = current
-                candidate.faults[index] = current.faults[index].replacing(action: .delay(duration))
+                candidate.faults[index].action = .delay(duration)
                 if attempt(candidate) {
                     hasChanged = true
                     break
@@ -157,7 +157,7 @@ extension Shrinker {
             else { continue }
             for duration in [.zero] + Self.durations {
                 var candidate = current
-                candidate.steps[index] = current.steps[index].replacing(trigger: .after(mark, delay: duration))
+                candidate.steps[index].trigger = .after(mark, delay: duration)
                 if attempt(candidate) {
                     hasChanged = true
                     break
@@ -208,18 +208,18 @@ extension Shrinker {
     /// Returns simpler faults, the simplest first.
     private func simplerFaults(_ fault: Scenario.Fault) -> [Scenario.Fault] {
         var found: [Scenario.Fault] = []
-        if fault.nth > 1, fault.probability == nil { found.append(fault.replacing(nth: 1)) }
-        if fault.nth > 2, fault.probability == nil { found.append(fault.replacing(nth: fault.nth / 2)) }
-        if fault.times != 1...1 { found.append(fault.replacing(times: 1...1)) }
+        if fault.nth > 1, fault.probability == nil { found.append(fault.replacing(\.nth, 1)) }
+        if fault.nth > 2, fault.probability == nil { found.append(fault.replacing(\.nth, fault.nth / 2)) }
+        if fault.times != 1...1 { found.append(fault.replacing(\.times, 1...1)) }
         if fault.times.upperBound > 2 {
             let most = fault.times.upperBound / 2
-            found.append(fault.replacing(times: min(fault.times.lowerBound, most)...most))
+            found.append(fault.replacing(\.times, min(fault.times.lowerBound, most)...most))
         }
         // A single device needs no name.
-        if fault.device != nil, current.devices.count == 1 { found.append(fault.replacingDevice(nil)) }
+        if fault.device != nil, current.devices.count == 1 { found.append(fault.replacing(\.device, nil)) }
         switch fault.action {
         case .reset: break
-        case .close, .stall, .throttle: found.append(fault.replacing(action: .reset))
+        case .close, .stall, .throttle: found.append(fault.replacing(\.action, .reset))
         case .delay, .kill, .respond: break
         }
         return found

@@ -194,8 +194,10 @@ public struct Shrinker {
         if links.allSatisfy(isNamed) { return }
         func replacing(_ link: @escaping (Timeline.NamedConditions) -> Timeline.NamedConditions) -> Scenario {
             var candidate = current
-            candidate.devices = current.devices.map { device in
-                device.replacingNetwork(device.network.map { $0.replacing(phase: $0.phase.mappingLinks(link)) })
+            for index in candidate.devices.indices {
+                candidate.devices[index].network = current.devices[index].network.map {
+                    $0.replacing(\.phase, $0.phase.mappingLinks(link))
+                }
             }
             return candidate
         }
@@ -245,7 +247,7 @@ public struct Shrinker {
     static let vacuousExpectation = Expectation(
         .traffic(
             Expectation.Traffic(
-                request: RequestPattern(method: nil, row: nil), from: nil, seen: .server, between: nil,
+                request: .any, from: nil, seen: .server, between: nil,
                 count: .range(0...Int.max), responses: nil, same: [])), location: SourceLocation(file: "", line: 1))
 
     // MARK: Candidates
@@ -299,7 +301,7 @@ public struct Shrinker {
         var result = scenario
         result.faults = []
         result.devices = scenario.devices.map {
-            $0.replacingNetwork([.init(at: .zero, .hold(wifi), isSignalled: true)])
+            $0.replacing(\.network, [.init(at: .zero, .hold(wifi), isSignalled: true)])
         }
         return result
     }

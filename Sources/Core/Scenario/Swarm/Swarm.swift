@@ -65,7 +65,7 @@ public struct Swarm: Sendable {
         } else {
             scenario = scenario.materialized(seed: configuration.seed)
             // What the plan of the file expects may not be possible under other conditions.
-            scenario.steps = scenario.steps.map { $0.replacing(isOptional: true) }
+            scenario.steps = scenario.steps.map { $0.replacing(\.isOptional, true) }
         }
         scenario.devices = devices(configuration, draws)
         if parts.contains(.faults) { scenario.faults = faults(configuration, draws) }
@@ -77,10 +77,10 @@ public struct Swarm: Sendable {
         let isKilled = configuration.classes.contains { $0.kills }
         return zip(base.devices, networks).map { device, network in
             let delay = restartDelay(of: device.name, draws)
-            return Scenario.Device(
-                name: device.name, user: device.user, startsSynced: device.startsSynced, client: device.client,
-                settings: device.settings, network: network, restartsAfter: isKilled ? delay : device.restartsAfter,
-                isRestored: device.isRestored && configuration.departed != device.name, location: device.location)
+            var drawn = device.replacing(\.network, network)
+            if isKilled { drawn.restartsAfter = delay }
+            if configuration.departed == device.name { drawn.isRestored = false }
+            return drawn
         }
     }
 
