@@ -48,9 +48,8 @@ final class Device {
 
     // Observation.
     var flows: [FlowID: Connection] = [:]
-    /// The exchanges of the link by their number in the run.
-    var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
-    private var attemptCount = 0
+    /// The connections and exchanges.
+    var ledger: ExchangeLedger
     var view = DeviceView()
     var wasSettled: Bool?
 
@@ -82,6 +81,7 @@ final class Device {
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
         upgradeIDs = RandomIdentifiers(seed: world.seed, "upgrade/\(name)")
         link = Self.makeLink(name, world)
+        ledger = ExchangeLedger(name)
         version = ClientVersion(rawValue: world.scenario.initialVersion(of: name)) ?? .current
         store = MemoryStore(version: version)
         app = DeviceApp(device)
@@ -151,8 +151,7 @@ final class Device {
         kill()
         for (_, connection) in flows.sorted(by: { $0.key.index < $1.key.index }) { connection.execute(.ended) }
         flows = [:]
-        exchanges = [:]
-        attemptCount = 0
+        ledger = ExchangeLedger(name)
         actionCount = 0
         commitActions = []
         // The life of the tokens begins with the scenario.
@@ -237,7 +236,7 @@ final class Device {
         }
         switch event {
         // A response may end with the connection.
-        case .received, .closed: connection.recordReadResponses()
+        case .received, .closed: record(ledger.readAll(on: connection.number))
         default: break
         }
         guard let id = connection.id else { return receiveRaw(event, on: connection) }
@@ -255,7 +254,6 @@ final class Device {
             connections[id] = nil
             if how == .fin { connection.closeByClient() }
             connection.client = .closed
-            connection.endExchanges()
             input(.closed(id, how))
         case .drained, .reset: break
         }
@@ -289,30 +287,15 @@ final class Device {
         settle()
     }
 
-    /// Applies a fault to an exchange.
-    func injectFault(_ index: Int, exchange: Int, at point: Scenario.Fault.Point) {
-        guard let (id, flow) = exchanges[exchange],
-            let fault = FaultInjection(world.scenario.faults[index], at: point, of: name)
-        else { return }
-        link.injectFault(
-            fault.action, rule: index, into: id, of: flow, at: fault.point, isDrawn: fault.isDrawn, at: world.now)
-    }
-
-    /// Aborts or closes the connection of an exchange.
-    func closeConnection(of exchange: Int, isAbort: Bool) {
-        guard let (_, flow) = exchanges[exchange] else { return }
-        link.closeConnection(flow, abortively: isAbort, at: world.now)
-    }
-
     /// Withdraws faults that have not applied.
     func withdrawFaults() { link.withdrawFaults(at: world.now) }
 
     // MARK: Connecting
 
     func connect(_ id: HTTPConnectionID) {
-        let connection = Connection(self, process: process, id, attempt: attemptCount)
-        world.record(.connectionAttempt(world.recorder.connection(attemptCount, of: name), device: name))
-        attemptCount += 1
+        let (number, event) = ledger.attempt(&world.recorder)
+        let connection = Connection(self, process: process, id, number)
+        world.record(event)
         connections[id] = connection
         connect(connection)
     }
