@@ -1,6 +1,6 @@
 internal import Client
+internal import HTTPSockets
 internal import Impairment
-internal import LiveClient
 internal import Scenario
 internal import Wire
 internal import Worlds
@@ -69,13 +69,13 @@ struct DeviceLedger {
         return viewEvents(&recorder) + (belief.map { [$0] } ?? [])
     }
 
-    /// Records an activity of the client.
-    mutating func activity(
-        _ activity: SyncClientActivity, process: Int, _ recorder: inout HistoryRecorder
+    /// Records the state of a connection.
+    mutating func connection(
+        _ activity: ClientChannels.Activity, process: Int, _ recorder: inout HistoryRecorder
     ) -> [History.Event] {
         guard process == self.process else { return [] }
         switch activity {
-        case .connectionAttempted(let id):
+        case .attempted(let id):
             let (connection, event) = exchanges.attempt(&recorder)
             connections[id] = connection
             return [event]
@@ -85,11 +85,13 @@ struct DeviceLedger {
             ports[connection] = port
             return []
         case .read(let id, let bytes): return connections[id].map { exchanges.read(bytes, on: $0) } ?? []
-        case .connectionEnded(let id):
-            return connections.removeValue(forKey: id).map { exchanges.end($0, &recorder) } ?? []
-        case .committed(let change): return [.commit(device: name, digest: change.digest)]
-        case .settled, .busy: return []
+        case .ended(let id): return connections.removeValue(forKey: id).map { exchanges.end($0, &recorder) } ?? []
         }
+    }
+
+    /// Records a commit.
+    func committed(digest: UInt64, process: Int) -> [History.Event] {
+        process == self.process ? [.commit(device: name, digest: digest)] : []
     }
 
     // MARK: The proxy

@@ -14,15 +14,15 @@ extension Scenario.App {
     public func start(
         _ configuration: AppConfiguration, restoring state: AppState, host: String, authorization: String,
         timeouts: HTTPTimeouts, mutants: [RunMutant]
-    ) throws(AppActError) -> any RunningApp {
-        func machine(_ engine: some AppEngine) -> any RunningApp {
-            AppMachine(engine: engine, host: host, authorization: authorization, timeouts: timeouts)
-        }
-        return switch self {
-        case .expense: machine(try ExpenseEngine(configuration, restoring: state, mutants: mutants.ofPatterns))
-        case .reader: machine(try ReaderEngine(configuration, restoring: state, mutants: mutants.ofReader))
-        case .field: machine(try FieldEngine(configuration, restoring: state, mutants: mutants.ofField))
-        }
+    ) throws(AppActError) -> ClientMachine<RunningApp> {
+        let app =
+            switch self {
+            case .expense:
+                RunningApp(try ExpenseEngine(configuration, restoring: state, mutants: mutants.ofPatterns))
+            case .reader: RunningApp(try ReaderEngine(configuration, restoring: state, mutants: mutants.ofReader))
+            case .field: RunningApp(try FieldEngine(configuration, restoring: state, mutants: mutants.ofField))
+            }
+        return ClientMachine(engine: app, host: host, authorization: authorization, timeouts: timeouts)
     }
 }
 

@@ -14,7 +14,7 @@ extension Device {
         var record: RecordID?
         if let row {
             let found = try UserChange.record(row, world.recorder) { isKnown($0) }
-            guard value({ $0.engine.row(found) }) != nil else { throw ActionError("\(name) does not show \(row)") }
+            guard value({ $0.engine.sync.row(found) }) != nil else { throw ActionError("\(name) does not show \(row)") }
             record = found
         }
         view.open(record)

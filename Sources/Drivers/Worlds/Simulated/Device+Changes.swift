@@ -32,7 +32,7 @@ extension Device {
     }
 
     /// Returns whether the client that runs has a record.
-    func isKnown(_ record: RecordID) -> Bool { value { $0.engine.record(record) } != nil }
+    func isKnown(_ record: RecordID) -> Bool { value { $0.engine.sync.record(record) } != nil }
 
     /// Makes a change, or a request to sync if there is none; after the restart of a killed client, if it must.
     func make(_ change: UserChange?, _ finish: @escaping (String?) -> Void) {

@@ -114,9 +114,9 @@ final class Device {
             policy: SyncPolicy(world.scenario.policy), tokens: tokens, seed: seeds.bits(), mutants: mutants,
             version: version)
         var machine = SyncMachine(
-            engine: engine, host: Server.host, authorization: Server.authorization(of: user),
+            engine: NotesEngine(engine), host: Server.host, authorization: Server.authorization(of: user),
             timeouts: HTTPTimeouts(world.scenario.policy))
-        machine.started(interface: interface, at: world.now)
+        machine.input(at: world.now) { engine, now in engine.started(interface, at: now) }
         self.machine = machine
         isRunning = true
         view.version = version
@@ -282,7 +282,7 @@ final class Device {
         if isApp {
             appInterfaceChanged()
         } else {
-            machine!.change(at: world.now) { engine, now in engine.interfaceChanged(interface, at: now) }
+            machine!.input(at: world.now) { engine, now in engine.interfaceChanged(interface, at: now) }
         }
         settle()
     }
@@ -438,8 +438,8 @@ final class Device {
 
     /// Whether the client has nothing to send or fetch.
     var isSettled: Bool {
-        if isApp { return app?.machine?.isSettled ?? false }
-        return value { $0.isSettled } ?? false
+        if isApp { return app?.machine?.engine.isSettled ?? false }
+        return value { $0.engine.isSettled } ?? false
     }
 
     func reportSettled() {

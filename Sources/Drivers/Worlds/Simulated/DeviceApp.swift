@@ -26,7 +26,7 @@ struct DeviceApp {
     /// What is committed.
     var state = AppState()
     /// The state machine; `nil` while no process runs.
-    var machine: (any RunningApp)?
+    var machine: ClientMachine<RunningApp>?
     var history = AppHistory()
 
     /// Creates the app of a device; `nil` if it has another client.
@@ -51,7 +51,7 @@ extension Device {
                 configuration, restoring: app.state, host: Server.host,
                 authorization: Server.authorization(of: user), timeouts: HTTPTimeouts(world.scenario.policy),
                 mutants: world.allMutants)
-            machine.started(appInterface, at: world.now)
+            machine.input(at: world.now) { app, now in app.started(interface, at: now) }
             self.app?.history.removeAll()
             self.app?.machine = machine
         } catch {
@@ -66,14 +66,15 @@ extension Device {
         WallClock(startMilliseconds: Server.startMilliseconds + Int(wallShift.count / 1_000_000))
     }
 
-    private var appInterface: AppInterface { AppInterface(isUp: interface.isUp, isMetered: interface.isMetered) }
-
     /// Passes the state of the interface on.
-    func appInterfaceChanged() { app?.machine?.interfaceChanged(appInterface, at: world.now) }
+    func appInterfaceChanged() {
+        app?.machine?.input(at: world.now) { [interface] app, now in app.interfaceChanged(interface, at: now) }
+    }
 
     /// Passes the wall clock on.
     private func appClockChanged() {
-        app?.machine?.wallClockChanged(appClock, at: world.now)
+        let clock = appClock
+        app?.machine?.input(at: world.now) { app, now in app.wallClockChanged(clock, at: now) }
         settle()
     }
 
@@ -111,7 +112,7 @@ extension Device {
             // A record has its name before it is visible.
             if let new = act.newRecord { world.assign(row: new.row, to: new.key.text) }
             hasCommitted = false
-            try app?.machine?.perform(act.act, at: world.now)
+            try app?.machine?.input(at: world.now) { app, now in try app.perform(act.act, at: now) }
             settle()
             // Killed before the commit: the user repeats the action.
             if !isRunning, !hasCommitted {
