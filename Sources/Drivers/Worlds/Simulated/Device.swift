@@ -7,30 +7,20 @@ internal import Scenario
 internal import TCPModel
 internal import Wire
 
-/// A device: a store, a client while its process runs, and the link of its traffic.
+/// A device: a client with its store, and the link of its traffic.
 ///
 /// Every input of the client and the link is followed by ``settle()``, which executes all their actions.
 final class Device {
     unowned let world: World
     let name: String
     let user: String
-    private let mutants: Set<Mutant>
-    var store: MemoryStore
-    /// The tokens that the device keeps for the next start of its client; `nil` if it has none.
-    private var tokens: SyncTokens?
-    /// The version of the client.
-    var version: ClientVersion
     var link: SharedLink
     private var isNameResolved = true
     private(set) var interface = NetworkInterface(isUp: true)
 
     // The client.
-    var machine: SyncMachine?
-    /// The app in place of the notes client; `nil` on other devices.
-    var app: DeviceApp?
-    /// Whether there is an app. To compare the optional with `nil` would copy the app, with each input and action.
-    private(set) var isApp = false
-    /// Whether there is a machine. To compare the optional with `nil` would copy the machine.
+    let client: any SimulatedClient
+    /// Whether a process of the client runs.
     private(set) var isRunning = false
     /// The number of processes that were started.
     private(set) var process = 0
@@ -50,15 +40,12 @@ final class Device {
     var flows: [FlowID: Connection] = [:]
     /// The connections and exchanges.
     var ledger: ExchangeLedger
-    var view = DeviceView()
     var wasSettled: Bool?
 
     /// Random identifiers of the user's notes.
     let ids: RandomIdentifiers
     /// Random seeds of the processes.
     let seeds: RandomIdentifiers
-    /// Random identifiers of migrated changes.
-    let upgradeIDs: RandomIdentifiers
 
     /// The shift of the wall clock.
     var wallShift = Nanoseconds.zero
@@ -76,16 +63,15 @@ final class Device {
         self.world = world
         name = device.name
         user = device.user
-        mutants = device.mutants(world.mutants)
         ids = RandomIdentifiers(seed: world.seed, "user/\(name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
-        upgradeIDs = RandomIdentifiers(seed: world.seed, "upgrade/\(name)")
         link = Self.makeLink(name, world)
         ledger = ExchangeLedger(name)
-        version = ClientVersion(rawValue: world.scenario.initialVersion(of: name)) ?? .current
-        store = MemoryStore(version: version)
-        app = DeviceApp(device)
-        isApp = app != nil
+        if let app = device.client.app {
+            client = SimulatedApp(app, settings: device.appSettings)
+        } else {
+            client = SimulatedNotes(device, in: world)
+        }
     }
 
     private static func makeLink(_ name: String, _ world: World) -> SharedLink {
@@ -96,31 +82,14 @@ final class Device {
 
     // MARK: The process
 
-    /// Starts the client with what is committed. Returns the reason if the client's version cannot open the store.
+    /// Starts the client with what is committed. Returns the reason if it cannot start.
     @discardableResult
     func start() -> History.Notice? {
         isRestarting = false
         guard !isRunning else { return nil }
-        if isApp {
-            process += 1
-            isRunning = true
-            return startApp()
-        }
-        if let refusal = StoreVersions.refusal(of: version, store: store.version) { return refusal }
+        if let reason = client.start(on: self) { return reason }
         process += 1
-        if tokens == nil { tokens = world.signIn(user) }
-        let engine = SyncEngine(
-            restoring: store.state, account: SyncAccount(user: user, server: Server.host),
-            policy: SyncPolicy(world.scenario.policy), tokens: tokens, seed: seeds.bits(), mutants: mutants,
-            version: version)
-        var machine = SyncMachine(
-            engine: NotesEngine(engine), host: Server.host, authorization: Server.authorization(of: user),
-            timeouts: HTTPTimeouts(world.scenario.policy))
-        machine.input(at: world.now) { engine, now in engine.started(interface, at: now) }
-        self.machine = machine
         isRunning = true
-        view.version = version
-        view.restart(engine)
         recordView()
         settle()
         return nil
@@ -130,10 +99,8 @@ final class Device {
     func kill() {
         isRestarting = false
         guard isRunning else { return }
-        machine = nil
-        app?.stop()
+        client.stop()
         isRunning = false
-        nextClientAction = nil
         process += 1
         clientDeadline = nil
         wasSettled = nil
@@ -154,8 +121,7 @@ final class Device {
         ledger = ExchangeLedger(name)
         actionCount = 0
         commitActions = []
-        // The life of the tokens begins with the scenario.
-        tokens = nil
+        client.setupEnded()
         link = Self.makeLink(name, world)
         linkDeadline = nil
         killAction = world.kill?.device == name ? world.kill?.action : nil
@@ -166,9 +132,7 @@ final class Device {
         guard isRestarting else { return }
         start()
         world.record(.started(device: name))
-        let acts = waitingActs
-        waitingActs = []
-        for act in acts { act() }
+        performWaitingActs()
     }
 
     private func killBetweenActions() {
@@ -184,22 +148,8 @@ final class Device {
 
     private func input(_ input: ClientInput) {
         guard isRunning else { return }
-        if isApp {
-            app?.machine?.process(input, at: world.now)
-        } else {
-            machine!.process(input, at: world.now)
-        }
+        client.receive(input, at: world.now)
         settle()
-    }
-
-    /// Returns a value of the notes client; `nil` if it does not run. In place, because a copy of the machine is expensive.
-    func value<Value>(_ body: (inout SyncMachine) -> Value?) -> Value? {
-        isRunning && !isApp ? body(&machine!) : nil
-    }
-
-    /// The time of the next input ``ClientInput/deadline``.
-    private var machineDeadline: Instant? {
-        isApp ? app?.machine?.nextDeadline : value { $0.nextDeadline }
     }
 
     /// Processes the deadline of the client.
@@ -207,7 +157,7 @@ final class Device {
         // The event of a deadline that has been replaced by an earlier one.
         guard process == self.process, isRunning, clientDeadline == world.now else { return }
         clientDeadline = nil
-        guard let deadline = machineDeadline, deadline <= world.now else { return settle() }
+        guard let deadline = client.nextDeadline, deadline <= world.now else { return settle() }
         input(.deadline)
     }
 
@@ -278,12 +228,7 @@ final class Device {
     func setInterface(isUp: Bool, _ kind: Scenario.NetworkEntry.Interface) {
         interface = NetworkInterface(isUp: isUp, isMetered: kind == .cellular)
         guard isRunning else { return }
-        let interface = interface
-        if isApp {
-            appInterfaceChanged()
-        } else {
-            machine!.input(at: world.now) { engine, now in engine.interfaceChanged(interface, at: now) }
-        }
+        client.interfaceChanged(interface, at: world.now)
         settle()
     }
 
@@ -347,15 +292,11 @@ final class Device {
                 guard let connection = flows[action.flow] else { continue }
                 if case .ended = action.action { flows[action.flow] = nil }
                 connection.execute(action.action)
-            } else if isRunning, hasAction {
+            } else if isRunning, let isCommit = client.isNextActionCommit() {
                 if killAction == actionCount { return killBetweenActions() }
-                guard let action = takeClientAction() else { continue }
-                if action.isCommit { commitActions.append(actionCount) }
+                if isCommit { commitActions.append(actionCount) }
                 actionCount += 1
-                switch action {
-                case .notes(let action): execute(action)
-                case .app(let action): execute(action)
-                }
+                client.executeNextAction(on: self)
             } else {
                 break
             }
@@ -364,8 +305,7 @@ final class Device {
         reportSettled()
     }
 
-    // In release builds of Swift 6.3 the access to a machine that is taken from in the condition of a loop stays open in the
-    // loop's body, and the next one aborts the process. These functions are the ends of the accesses.
+    // The ends of the accesses to the link; see `SimulatedClient.isNextActionCommit()`.
 
     @inline(never)
     private func takeExchangeEvent() -> SharedLink.TimedExchangeEvent? { link.takeExchangeEvent() }
@@ -373,40 +313,10 @@ final class Device {
     @inline(never)
     private func takeLinkAction() -> SharedLink.TimedAction? { link.takeAction() }
 
-    /// The next action of the client, if it has been taken from the machine and not been executed.
-    private var nextClientAction: DeviceAction?
-
-    private var hasAction: Bool {
-        if nextClientAction == nil { nextClientAction = takeMachineAction() }
-        return nextClientAction != nil
-    }
-
-    @inline(never)
-    private func takeMachineAction() -> DeviceAction? {
-        if isApp { return app?.machine?.takeAction().map { .app($0) } }
-        return machine?.takeAction().map { .notes($0) }
-    }
-
-    private func takeClientAction() -> DeviceAction? { nextClientAction.take() }
-
-    @inline(never)
-    private func execute(_ action: SyncMachine.Action) {
-        switch action {
-        case .commit(let change):
-            store.commit(change)
-            hasCommitted = true
-            world.record(.commit(device: name, digest: change.digest))
-            machine?.committed(at: world.now)
-        case .connect(let id): connect(id)
-        case .write(let id, let bytes): write(bytes, on: id)
-        case .close(let id, let isAbortive): close(id, isAbortive: isAbortive)
-        case .report(.view(let change)):
-            let belief = view.apply(change, of: name)
-            recordView()
-            if let belief { world.record(belief) }
-        case .report(.refreshed(let tokens)): self.tokens = tokens
-        case .report: break
-        }
+    /// Records a commit of the client.
+    func committed(digest: UInt64) {
+        hasCommitted = true
+        world.record(.commit(device: name, digest: digest))
     }
 
     func write(_ bytes: ByteBuffer, on id: HTTPConnectionID) { connections[id]?.write(bytes) }
@@ -420,7 +330,7 @@ final class Device {
             linkDeadline = max(deadline, world.now)
             world.schedule(.link(self), at: max(deadline, world.now))
         }
-        if let deadline = machineDeadline, clientDeadline.map({ deadline < $0 }) ?? true {
+        if isRunning, let deadline = client.nextDeadline, clientDeadline.map({ deadline < $0 }) ?? true {
             clientDeadline = max(deadline, world.now)
             world.schedule(.client(self, process: process), at: max(deadline, world.now))
         }
@@ -431,20 +341,12 @@ final class Device {
     func recordView() {
         // A state recorded now would be dropped, and would later count as unchanged.
         if world.isSettingUp { return }
-        let event =
-            isApp ? app?.history.event(of: name, &world.recorder) : view.event(of: name, &world.recorder)
-        if let event { world.record(event) }
-    }
-
-    /// Whether the client has nothing to send or fetch.
-    var isSettled: Bool {
-        if isApp { return app?.machine?.engine.isSettled ?? false }
-        return value { $0.engine.isSettled } ?? false
+        if let event = client.viewEvent(of: self, &world.recorder) { world.record(event) }
     }
 
     func reportSettled() {
         guard isRunning else { return }
-        let isSettled = isSettled
+        let isSettled = client.isSettled
         guard isSettled != wasSettled else { return }
         wasSettled = isSettled
         world.settled(self, isSettled)
