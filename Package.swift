@@ -242,7 +242,7 @@ let package = Package(
         tests(
             "Drivers", "LiveWorldTests",
             [
-                "Determinism", "Wire", "LinkModel", "Impairment", "Client", "Scenario", "ConfigFiles", "LiveClient",
+                "Determinism", "Wire", "LinkModel", "Impairment", "Client", "Scenario", "ConfigFiles", "HTTPSockets",
                 "Worlds", "LiveWorld", "ScenarioRunner", "MutantGallery", "TestSupport",
             ]),
         tests(

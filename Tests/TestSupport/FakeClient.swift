@@ -21,7 +21,7 @@ public struct FakeClient<Engine: AppEngine, Service> {
     public let service: Service
     public private(set) var now = Instant.start
     public private(set) var clock: WallClock
-    public private(set) var interface: AppInterface
+    public private(set) var interface: NetworkInterface
     /// The requests that were sent: method and target.
     public private(set) var sent: [String] = []
     public private(set) var bodies: [[UInt8]] = []
@@ -49,7 +49,7 @@ public struct FakeClient<Engine: AppEngine, Service> {
     ///   - makeEngine: Creates the engine on what is stored.
     ///   - execute: Returns the response of the service to a request with its body.
     public init(
-        _ configuration: AppConfiguration, _ interface: AppInterface, service: Service,
+        _ configuration: AppConfiguration, _ interface: NetworkInterface, service: Service,
         makeEngine: @escaping (AppConfiguration, AppState) throws -> Engine,
         execute: @escaping (Service, HTTPRequest, [UInt8], Instant) -> Response
     ) throws {
@@ -68,7 +68,7 @@ public struct FakeClient<Engine: AppEngine, Service> {
     public mutating func restart(isOnline: Bool? = nil) throws {
         configuration.seed += 1
         configuration.clock = clock
-        if let isOnline { interface = AppInterface(isUp: isOnline) }
+        if let isOnline { interface = NetworkInterface(isUp: isOnline) }
         inFlight = []
         engine = try makeEngine(configuration, state)
         engine.started(interface, at: now)
@@ -109,7 +109,7 @@ public struct FakeClient<Engine: AppEngine, Service> {
     }
 
     public mutating func setInterface(_ isUp: Bool, isMetered: Bool = false) {
-        interface = AppInterface(isUp: isUp, isMetered: isMetered)
+        interface = NetworkInterface(isUp: isUp, isMetered: isMetered)
         engine.interfaceChanged(interface, at: now)
         take()
     }

@@ -19,7 +19,7 @@ actor AppDriver: ClientDriver {
     private let behavior: RunBehavior
     private let storePath: String
     private var client: AppClient?
-    private var interface = AppInterface(isUp: true)
+    private var interface = NetworkInterface(isUp: true)
     /// The shift of the wall clock.
     private var wallShift = Nanoseconds.zero
     private let ids: RandomIdentifiers
@@ -67,7 +67,7 @@ actor AppDriver: ClientDriver {
     }
 
     func setInterface(isUp: Bool, isMetered: Bool) async {
-        interface = AppInterface(isUp: isUp, isMetered: isMetered)
+        interface = NetworkInterface(isUp: isUp, isMetered: isMetered)
         try? await client?.setInterface(interface)
     }
 
@@ -99,24 +99,14 @@ actor AppDriver: ClientDriver {
             process = ledger.begin(.current)
             return []
         }
-        client = try await AppClient.start(configuration()) { [world, name, process] activity in
-            switch activity {
-            case .connection(let activity):
-                world.client(of: name) { ledger, recorder in
-                    ledger.activity(.init(activity), process: process, &recorder)
-                }
-            case .committed(let change):
-                world.client(of: name) { ledger, _ in
-                    process == ledger.process ? [.commit(device: name, digest: change.digest)] : []
-                }
-            case .view(let view):
+        client = try await AppClient.start(
+            configuration(),
+            onView: { [world, name, process] view in
                 world.client(of: name) { ledger, recorder in
                     ledger.viewChanged(view, process: process, &recorder)
                 }
-            case .settled(let isSettled): world.settled(name, isSettled)
-            case .busy(let isBusy): world.busy(name, isBusy)
-            }
-        }
+            },
+            onActivity: { [world, name, process] in world.activity($0, digest: \.digest, of: name, process: process) })
     }
 
     /// Returns the milliseconds since 1970 that the device's clock shows.
@@ -143,17 +133,5 @@ actor AppDriver: ClientDriver {
             return (act, recorder.assign(row: new.row, to: Array(new.key.text.utf8)))
         }
         try await client.perform(act.act)
-    }
-}
-
-extension SyncClientActivity {
-    /// The state of a connection as an activity of a client.
-    fileprivate init(_ activity: ClientChannels.Activity) {
-        switch activity {
-        case .attempted(let id): self = .connectionAttempted(id)
-        case .connected(let id, let port): self = .connected(id, localPort: port)
-        case .read(let id, let bytes): self = .read(id, bytes: bytes)
-        case .ended(let id): self = .connectionEnded(id)
-        }
     }
 }

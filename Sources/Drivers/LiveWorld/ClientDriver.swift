@@ -1,3 +1,4 @@
+internal import LiveClient
 internal import Scenario
 
 /// A device in real time whose client runs in this process: its link, its store's file, and its client while that runs.
@@ -25,6 +26,22 @@ protocol ClientDriver: LiveDevice, Actor {
 
     /// Reports whether the client has work, even if nothing has changed.
     func reportActivity() async throws
+}
+
+extension World {
+    /// Records an activity of a process of a device's client.
+    func activity<Change>(
+        _ activity: ClientActivity<Change>, digest: (Change) -> UInt64, of device: String, process: Int
+    ) {
+        switch activity {
+        case .connection(let activity):
+            client(of: device) { ledger, recorder in ledger.connection(activity, process: process, &recorder) }
+        case .committed(let change):
+            client(of: device) { ledger, _ in ledger.committed(digest: digest(change), process: process) }
+        case .settled(let isSettled): settled(device, isSettled)
+        case .busy(let isBusy): busy(device, isBusy)
+        }
+    }
 }
 
 extension ClientDriver {

@@ -106,15 +106,8 @@ actor DeviceDriver: ClientDriver {
             return []
         }
         var configuration = try configuration()
-        configuration.onActivity = { [world, name, process] activity in
-            world.client(of: name) { ledger, recorder in
-                ledger.activity(activity, process: process, &recorder)
-            }
-            switch activity {
-            case .settled(let isSettled): world.settled(name, isSettled)
-            case .busy(let isBusy): world.busy(name, isBusy)
-            case .connectionAttempted, .connected, .read, .connectionEnded, .committed: break
-            }
+        configuration.onActivity = { [world, name, process] in
+            world.activity($0, digest: \.digest, of: name, process: process)
         }
         client = try await SyncClient.start(configuration, interface: interface) {
             [weak self, world, name, process] event, _ in

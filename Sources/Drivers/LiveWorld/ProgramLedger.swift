@@ -1,8 +1,5 @@
-internal import Determinism
 internal import Impairment
-internal import NotesContract
 internal import Scenario
-internal import Wire
 internal import Worlds
 
 /// The exchanges and the view of a device whose client is a program: what turns the events of its proxy and the lines of
@@ -12,13 +9,14 @@ internal import Worlds
 /// as received when the proxy has delivered its last byte, also if the program gives the exchange up at that instant.
 struct ProgramLedger: Sendable {
     private let name: String
-    /// The number in the run of each exchange.
-    private var numbers: [ExchangeID: Int] = [:]
+    private var exchanges: ExchangeLedger
     private var open: Set<ExchangeID> = []
     private var view: AdapterView?
-    private var results = WriteResultReader()
 
-    init(_ name: String) { self.name = name }
+    init(_ name: String) {
+        self.name = name
+        exchanges = ExchangeLedger(name)
+    }
 
     /// The number of exchanges that have not ended.
     var openCount: Int { open.count }
@@ -36,46 +34,13 @@ struct ProgramLedger: Sendable {
 
     /// Returns the events of an exchange.
     mutating func exchange(_ event: ExchangeEvent, _ recorder: inout HistoryRecorder) -> [History.Event] {
-        let result = results.read(event)
-        switch event {
-        case .requested(let id, let head, let body, _):
-            let number = recorder.exchange(id.number, of: name)
-            numbers[id] = number
-            return [
-                recorder.request(
-                    id.number, of: name, method: head.method, record: RequestSubject.record(head, body),
-                    key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body)),
-                RequestFacts.event(head, body, exchange: number, &recorder),
-            ]
-        case .requestDelivered(let id): return numbers[id].map { [.arrived($0)] } ?? []
-        case .requestRead(let id, let bytes):
-            guard bytes > 0, let number = numbers[id] else { return [] }
-            return [.requestSent(number, bytes: Int(clamping: bytes))]
-        case .responseStarted(let id, let head):
-            if let number = numbers[id] { recorder.responseStarted(number, entityTag: head.entityTag) }
-            return []
-        case .responseRead(let id, let status, let bytes):
-            guard let number = numbers[id] else { return [] }
-            return (result.map { [.writeResult(number, $0)] } ?? [])
-                + [recorder.responded(number, status: status, bytes: bytes)]
-        case .responseDelivered(let id, let status, _):
-            // Bytes written to the socket of a killed program are not received.
-            return numbers.removeValue(forKey: id).map { [.responseReceived($0, status: status)] } ?? []
-        case .interrupted(let id): return numbers.removeValue(forKey: id).map { [.failed($0)] } ?? []
-        case .faultInjected(let id, let rule, let point, _):
-            if rule == World.storing { return [] }
-            let point = Scenario.Fault.Point(rawValue: point.rawValue)
-            return numbers[id].map { [.fault(index: rule, exchange: $0, point: point)] } ?? []
-        case .notHTTP(let reason): return [.notice(actor: name, .notHTTP("\(reason)"))]
-        case .requestStarted, .responseSampled, .faultMissed, .protocolSwitched: return []
-        }
+        exchanges.exchange(event, on: nil, &recorder)
     }
 
     /// Returns the events of a kill: the exchanges of the program have failed.
     mutating func killed() -> [History.Event] {
-        let failed = open.compactMap { numbers[$0] }.sorted()
         open = []
-        return failed.map { .failed($0) }
+        return exchanges.endUnconnected()
     }
 
     // MARK: The view

@@ -303,7 +303,7 @@ final class World: Sendable {
     }
 
     /// The number of the link's fault that holds a connection until the result has been stored.
-    static let storing = -1
+    private static let storing = -1
     /// The longest time for which a connection is held after a response whose result is to be stored.
     private static let storingMax = Nanoseconds.seconds(1)
 

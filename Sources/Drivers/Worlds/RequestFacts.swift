@@ -2,7 +2,7 @@ public import Client
 internal import Determinism
 internal import NotesContract
 public import Scenario
-public import Wire
+internal import Wire
 
 /// What requests say, as history events.
 public enum RequestFacts {
@@ -11,7 +11,7 @@ public enum RequestFacts {
     /// - Parameters:
     ///   - body: The body, or the first bytes of a long one.
     ///   - exchange: The number of the exchange in the run.
-    public static func event(
+    static func event(
         _ head: HTTPRequestHead, _ body: [UInt8], exchange: Int, _ recorder: inout HistoryRecorder
     ) -> History.Event {
         .contents(

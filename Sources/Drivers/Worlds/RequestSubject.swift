@@ -1,12 +1,12 @@
 internal import NotesContract
-public import Wire
+internal import Wire
 
 /// The note, or the record of an app, that a request concerns.
-public enum RequestSubject {
+enum RequestSubject {
     /// Returns the identifier of the note: from the path, or from the body of a creation.
     ///
     /// - Parameter body: The body, or the first bytes of a long one.
-    public static func record(_ head: HTTPRequestHead, _ body: [UInt8]) -> [UInt8]? {
+    static func record(_ head: HTTPRequestHead, _ body: [UInt8]) -> [UInt8]? {
         let path = head.target.utf8.prefix { $0 != UInt8(ascii: "?") }
         if let segment = AppServices.recordSegment(ofPath: path) { return decoded(segment) }
         let prefix = NotesHTTP.notesPath.utf8

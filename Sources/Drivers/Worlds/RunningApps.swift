@@ -15,17 +15,17 @@ extension Scenario.App {
     public func start(
         _ configuration: AppConfiguration, restoring state: AppState, host: String, authorization: String,
         timeouts: HTTPTimeouts, behavior: RunBehavior
-    ) throws(AppActError) -> any RunningApp {
-        func machine(_ engine: some AppEngine) -> any RunningApp {
-            AppMachine(engine: engine, host: host, authorization: authorization, timeouts: timeouts)
-        }
+    ) throws(AppActError) -> ClientMachine<RunningApp> {
         var (configuration, state) = (configuration, state)
         behavior.adapt(self, &configuration, &state)
-        return switch self {
-        case .expense: machine(try ExpenseEngine(configuration, restoring: state, behavior: behavior.expense))
-        case .reader: machine(try ReaderEngine(configuration, restoring: state, behavior: behavior.reader))
-        case .field: machine(try FieldEngine(configuration, restoring: state, behavior: behavior.field))
-        }
+        let app =
+            switch self {
+            case .expense:
+                RunningApp(try ExpenseEngine(configuration, restoring: state, behavior: behavior.expense))
+            case .reader: RunningApp(try ReaderEngine(configuration, restoring: state, behavior: behavior.reader))
+            case .field: RunningApp(try FieldEngine(configuration, restoring: state, behavior: behavior.field))
+            }
+        return ClientMachine(engine: app, host: host, authorization: authorization, timeouts: timeouts)
     }
 }
 

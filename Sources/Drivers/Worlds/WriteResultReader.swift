@@ -1,11 +1,11 @@
 internal import Determinism
-public import Impairment
-public import Scenario
+internal import Impairment
+internal import Scenario
 internal import Wire
 
 /// A reader of what responses say about the effects of writes, from the events of the exchanges of a link
 /// (``ExchangeTracking/samplesResponses``). A value without a clock.
-public struct WriteResultReader: Sendable {
+struct WriteResultReader: Sendable {
     private struct Exchange {
         let path: [UInt8]
         var head: HTTPResponseHead?
@@ -15,15 +15,15 @@ public struct WriteResultReader: Sendable {
     private var open: [ExchangeID: Exchange] = [:]
 
     /// The header fields with which servers say that a response is that of an earlier request, in lowercase.
-    public static let replayFields = ["idempotency-replayed", "idempotent-replayed"]
+    static let replayFields = ["idempotency-replayed", "idempotent-replayed"]
     /// The keys of JSON objects that identify a record, in the order in which they are searched.
-    public static let recordKeys = ["id", "uuid", "_id"]
+    static let recordKeys = ["id", "uuid", "_id"]
 
     /// Creates a reader.
-    public init() {}
+    init() {}
 
     /// Takes the next event of an exchange; returns what the response says, once it is complete.
-    public mutating func read(_ event: ExchangeEvent) -> WriteResult? {
+    mutating func read(_ event: ExchangeEvent) -> WriteResult? {
         switch event {
         case .requested(let id, let head, _, _):
             let path = Array(head.target.utf8.prefix { $0 != UInt8(ascii: "?") })

@@ -56,7 +56,7 @@ final class HistoryModel {
         }
         switch row.icon {
         case .conflict:
-            guard let theirs = device.machine?.engine.record(row.id)?.theirs else { return }
+            guard let theirs = device.machine?.engine.sync.record(row.id)?.theirs else { return }
             // I9: somebody else wrote.
             let isByAnother: Bool
             if let revision = theirs.revision {
@@ -70,7 +70,7 @@ final class HistoryModel {
             if !isByAnother { report("I9: \(device.name) shows a conflict of \(row.id) with itself") }
         case .none:
             // I8: what is shown as synchronised was issued by the server.
-            guard let revision = device.machine?.engine.record(row.id)?.base else {
+            guard let revision = device.machine?.engine.sync.record(row.id)?.base else {
                 return report("I15: \(device.name) shows \(row.id) as synchronised without a revision")
             }
             let text = NoteContent(row.content).text

@@ -1,8 +1,9 @@
 import Client
 import Determinism
-import LiveClient
+import HTTPSockets
 import Scenario
 import Testing
+import Worlds
 
 @testable import Impairment
 @testable import LiveWorld
@@ -22,12 +23,12 @@ import Testing
         init() {
             recorder.record(.phase(.script), at: .start)
             process = ledger.begin(.current)
-            _ = client(.connectionAttempted(DeviceLedgerTests.client))
+            _ = client(.attempted(DeviceLedgerTests.client))
             _ = client(.connected(DeviceLedgerTests.client, localPort: DeviceLedgerTests.port))
         }
 
-        mutating func client(_ activity: SyncClientActivity) -> [String] {
-            ledger.activity(activity, process: process, &recorder).map { "\($0)" }
+        mutating func client(_ activity: ClientChannels.Activity) -> [String] {
+            ledger.connection(activity, process: process, &recorder).map { "\($0)" }
         }
 
         mutating func read(_ bytes: Int) -> [String] { client(.read(DeviceLedgerTests.client, bytes: bytes)) }
@@ -52,7 +53,7 @@ import Testing
         #expect(device.deliver(0, end: 100).isEmpty)
         #expect(device.read(60).isEmpty)
         #expect(device.read(40) == ["request 0 response received 200"])
-        #expect(device.client(.connectionEnded(Self.client)) == ["ada connection 0 ended"])
+        #expect(device.client(.ended(Self.client)) == ["ada connection 0 ended"])
     }
 
     @Test func aResponseThatIsReadFirstIsReceivedWhenTheProxyReportsItsDelivery() throws {
@@ -69,7 +70,7 @@ import Testing
         #expect(device.read(99).isEmpty)
         #expect(device.deliver(0, end: 100).isEmpty)
         #expect(
-            device.client(.connectionEnded(Self.client)) == ["ada connection 0 ended", "request 0 failed"])
+            device.client(.ended(Self.client)) == ["ada connection 0 ended", "request 0 failed"])
         #expect(device.read(1).isEmpty)
     }
 
@@ -77,7 +78,7 @@ import Testing
         var device = Device()
         try device.request(0)
         #expect(
-            device.client(.connectionEnded(Self.client)) == ["ada connection 0 ended", "request 0 failed"])
+            device.client(.ended(Self.client)) == ["ada connection 0 ended", "request 0 failed"])
         #expect(device.deliver(0, end: 100).isEmpty)
     }
 

@@ -17,11 +17,11 @@ extension ExpenseEngine: AppEngine {
         self.init(.expense, restoring: try ExpenseState(state), seed: configuration.seed, behavior: behavior)
     }
 
-    public mutating func started(_ interface: AppInterface, at now: Instant) {
+    public mutating func started(_ interface: NetworkInterface, at now: Instant) {
         started(isInterfaceUp: interface.isUp, at: now)
     }
 
-    public mutating func interfaceChanged(_ interface: AppInterface, at now: Instant) {
+    public mutating func interfaceChanged(_ interface: NetworkInterface, at now: Instant) {
         interfaceChanged(isUp: interface.isUp, at: now)
     }
 

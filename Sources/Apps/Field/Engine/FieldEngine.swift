@@ -106,7 +106,7 @@ public struct FieldEngine: AppEngine {
 
     // What is not.
     var clock: WallClock
-    var interface = AppInterface(isUp: false)
+    var interface = NetworkInterface(isUp: false)
     var screen = Screen.list
     var run: Run?
     /// Whether a run is to begin.
@@ -212,12 +212,12 @@ public struct FieldEngine: AppEngine {
 
     // MARK: Inputs of the device
 
-    public mutating func started(_ interface: AppInterface, at now: Instant) {
+    public mutating func started(_ interface: NetworkInterface, at now: Instant) {
         self.interface = interface
         pump(at: now)
     }
 
-    public mutating func interfaceChanged(_ interface: AppInterface, at now: Instant) {
+    public mutating func interfaceChanged(_ interface: NetworkInterface, at now: Instant) {
         let wasAllowed = isAllowed
         let wasUp = self.interface.isUp
         self.interface = interface

@@ -31,7 +31,7 @@ struct FieldPolicy: Hashable, Sendable {
     }
 
     /// Returns whether the app may use an interface.
-    func allows(_ interface: AppInterface) -> Bool {
+    func allows(_ interface: NetworkInterface) -> Bool {
         interface.isUp && (usesMeteredInterfaces || !interface.isMetered)
     }
 

@@ -71,7 +71,7 @@ public struct ReaderEngine: AppEngine {
     let life: Nanoseconds
     let savesData: Bool
     var clock: WallClock
-    var interface = AppInterface(isUp: true)
+    var interface = NetworkInterface(isUp: true)
 
     // What is stored.
     var cache: [ReaderPage: CachedPage] = [:]
@@ -175,14 +175,14 @@ public struct ReaderEngine: AppEngine {
 
     // MARK: Inputs of the device
 
-    public mutating func started(_ interface: AppInterface, at now: Instant) {
+    public mutating func started(_ interface: NetworkInterface, at now: Instant) {
         self.interface = interface
         for form in outgoing where form.state == .later { laterRetries[form.sequence] = (now, 0) }
         open(openForm.map { .form($0) } ?? .page(.articles), at: now)
         pump(at: now)
     }
 
-    public mutating func interfaceChanged(_ interface: AppInterface, at now: Instant) {
+    public mutating func interfaceChanged(_ interface: NetworkInterface, at now: Instant) {
         let (wasUp, wasMetered) = (self.interface.isUp, self.interface.isMetered)
         self.interface = interface
         if !interface.isUp {

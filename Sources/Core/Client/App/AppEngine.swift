@@ -1,19 +1,16 @@
 //  Client/App: what the apps of scenarios share, besides their decisions.
 //
-//  Owns: the interface between an app's engine and its drivers (`AppEngine`, `AppAct`, `AppView`, `AppChange`), the
-//  HTTP connections of an engine (`AppMachine`), the belief about connectivity, identifiers and fields of records.
+//  Owns: the interface between an app and its drivers (`AppEngine`, `AppAct`, `AppView`, `AppChange`), an app as an engine
+//  (`RunningApp`), the belief about connectivity, identifiers and fields of records.
 //
-//  Does not own: decisions (ExpenseEngine, ReaderEngine, FieldEngine), sockets, files and clocks (drivers), the notes
-//  client (SyncEngine).
+//  Does not own: decisions (ExpenseEngine, ReaderEngine, FieldEngine), connections (ClientMachine), sockets, files and clocks
+//  (drivers), the notes client (NotesEngine).
 
 public import Determinism
 internal import Wire
 
-/// The engine of an app: its decisions. A value without a socket, clock or file: its inputs are events and the time, its
-/// outputs are commits and requests.
-///
-/// A change is committed before anything of it is sent or shown. After each input, the machine takes every action with
-/// ``nextAction()``.
+/// The decisions of an app, which ``RunningApp`` makes the engine of a client: its inputs are acts of the user and responses of
+/// the app's service, its outputs are commits and requests.
 public protocol AppEngine: Sendable {
     /// The path of the app's service, without a slash at its end, such as `/expense`.
     static var basePath: String { get }
@@ -35,9 +32,9 @@ public protocol AppEngine: Sendable {
     var view: AppView { get }
 
     /// The app has started.
-    mutating func started(_ interface: AppInterface, at now: Instant)
+    mutating func started(_ interface: NetworkInterface, at now: Instant)
     /// The interface has come up, gone down or changed its kind.
-    mutating func interfaceChanged(_ interface: AppInterface, at now: Instant)
+    mutating func interfaceChanged(_ interface: NetworkInterface, at now: Instant)
     /// The device's wall clock was set.
     mutating func wallClockChanged(_ clock: WallClock, at now: Instant)
     /// The user acts. An act on a control that is inert has no effect.
@@ -102,20 +99,6 @@ public struct AppActError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The error of an act that an app does not have.
     public static let unknown = AppActError("the app does not have this action")
-}
-
-/// The network interface of a device.
-public struct AppInterface: Hashable, Sendable {
-    /// Whether it is up.
-    public var isUp: Bool
-    /// Whether its data are charged, as on a cellular network.
-    public var isMetered: Bool
-
-    /// Creates an interface.
-    public init(isUp: Bool, isMetered: Bool = false) {
-        self.isUp = isUp
-        self.isMetered = isMetered
-    }
 }
 
 /// A wall clock: the difference between a calendar and the monotonic time of an engine. The time zone is UTC.

@@ -147,20 +147,6 @@ public struct SyncPolicy: Hashable, Sendable {
     }
 }
 
-/// The network interface of the device.
-public struct NetworkInterface: Hashable, Sendable {
-    /// Whether it is up.
-    public var isUp: Bool
-    /// Whether its data are charged, as on a cellular network.
-    public var isMetered: Bool
-
-    /// Creates an interface.
-    public init(isUp: Bool, isMetered: Bool = false) {
-        self.isUp = isUp
-        self.isMetered = isMetered
-    }
-}
-
 /// The client's belief about its connectivity.
 public enum Connectivity: Hashable, Sendable {
     /// No exchange has ended yet.

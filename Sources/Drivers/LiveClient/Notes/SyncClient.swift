@@ -1,16 +1,14 @@
-//  LiveClient/Notes: the live sync client: SyncMachine and SyncStore with sockets and a clock.
+//  LiveClient/Notes: the live sync client.
 //
-//  Owns: sockets, timers, the execution of commits, changes of the store by other processes.
+//  Owns: the changes of the user, changes of the store by other processes, the state of the synchronisation.
 //
-//  Does not own: decisions about records, the order of commit and send (SyncEngine), SQL (SyncStore).
+//  Does not own: decisions about records, the order of commit and send (SyncEngine), the execution of actions (Driver), SQL
+//  (SyncStore).
 
 public import Client
 public import Determinism
 internal import Foundation
 public import Logging
-internal import NIOCore
-internal import NIOPosix
-internal import Synchronization
 
 /// An offline-first client: changes are stored locally and sent as soon as the server can be reached.
 ///
@@ -23,16 +21,9 @@ internal import Synchronization
 ///
 /// A change is durable when its call returns. A change that cannot be made durable has not happened: the call throws.
 public final class SyncClient: Sendable {
-    private let group: MultiThreadedEventLoopGroup
-    private let eventLoop: any EventLoop
-    private let core: NIOLoopBound<SyncCore>
-    private let isStopped = Mutex(false)
+    private let thread: ClientThread<SyncCore>
 
-    private init(group: MultiThreadedEventLoopGroup, eventLoop: any EventLoop, core: NIOLoopBound<SyncCore>) {
-        self.group = group
-        self.eventLoop = eventLoop
-        self.core = core
-    }
+    private init(_ thread: ClientThread<SyncCore>) { self.thread = thread }
 
     /// Opens the store and starts syncing.
     ///
@@ -46,26 +37,16 @@ public final class SyncClient: Sendable {
         logger: Logger = Logger(label: "slowlane.client") { _ in SwiftLogNoOpLogHandler() },
         onEvent: @escaping @Sendable (SyncEvent, ContinuousClock.Instant) -> Void = { _, _ in }
     ) async throws -> SyncClient {
-        // The client has its own thread, because commits block.
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let eventLoop = group.next()
-        do {
-            let core = try await eventLoop.submit {
+        SyncClient(
+            try await ClientThread.start { eventLoop in
                 let core = try SyncCore(configuration, on: eventLoop, logger: logger, onEvent: onEvent)
                 core.begin(interface)
-                return NIOLoopBound(core, eventLoop: eventLoop)
-            }.get()
-            return SyncClient(group: group, eventLoop: eventLoop, core: core)
-        } catch {
-            try? await group.shutdownGracefully()
-            throw error
-        }
+                return core
+            })
     }
 
     /// The client has been stopped.
-    public struct StoppedError: Error, CustomStringConvertible {
-        public let description = "the sync client is stopped"
-    }
+    public typealias StoppedError = ClientStoppedError
 
     /// Other processes keep changing the store.
     public struct SupersededError: Error, CustomStringConvertible {
@@ -137,24 +118,14 @@ public final class SyncClient: Sendable {
     /// Returns the state of the client's work.
     public func status() async throws -> SyncStatus { try await onLoop { $0.status } }
 
-    /// Reports ``SyncClientActivity/settled(_:)`` even if it has not changed.
-    public func reportActivity() async throws { try await onLoop { $0.reportActivity() } }
+    /// Reports ``ClientActivity/settled(_:)`` even if it has not changed.
+    public func reportActivity() async throws { try await onLoop { $0.driver.reportActivity() } }
 
     /// Closes the connections and the store. Pending changes are kept in the store.
-    public func stop() async { await end { $0.stop() } }
+    public func stop() async { await thread.end { $0.stop() } }
 
     /// Ends the client as the end of its process would: its sockets are closed, and the store keeps what is committed.
-    public func kill() async { await end { $0.kill() } }
-
-    private func end(_ body: @escaping @Sendable (SyncCore) -> Void) async {
-        let stopping = isStopped.withLock { isStopped -> EventLoopFuture<Void>? in
-            if isStopped { return nil }
-            isStopped = true
-            return submit(body)
-        }
-        try? await stopping?.get()
-        try? await group.shutdownGracefully()
-    }
+    public func kill() async { await thread.end { $0.driver.kill() } }
 
     // MARK: The event loop
 
@@ -169,22 +140,10 @@ public final class SyncClient: Sendable {
 
     /// Reports an input of the device. What follows from it is committed later.
     private func input(_ body: @escaping @Sendable (inout SyncEngine, Instant) -> Void) async throws {
-        try await onLoop { core in core.input { machine, now in machine.change(at: now, body) } }
+        try await onLoop { core in core.driver.input { engine, now in body(&engine.sync, now) } }
     }
 
     func onLoop<Value: Sendable>(_ body: @escaping @Sendable (SyncCore) throws -> Value) async throws -> Value {
-        // A task that is submitted to a loop after its end is never executed.
-        let result = try isStopped.withLock { isStopped in
-            if isStopped { throw StoppedError() }
-            return submit(body)
-        }
-        return try await result.get()
-    }
-
-    private func submit<Value: Sendable>(
-        _ body: @escaping @Sendable (SyncCore) throws -> Value
-    ) -> EventLoopFuture<Value> {
-        let core = core
-        return eventLoop.submit { try body(core.value) }
+        try await thread.run(body)
     }
 }

@@ -38,7 +38,7 @@ public struct SyncClientConfiguration: Sendable {
     /// Changes the configuration of the engine before it starts: its decisions, for example.
     public var adapt: @Sendable (inout SyncEngine.Configuration) -> Void = { _ in }
     /// Called on the client's own thread with its activity; must not block.
-    public var onActivity: (@Sendable (SyncClientActivity) -> Void)?
+    public var onActivity: (@Sendable (ClientActivity<StoreChange>) -> Void)?
     /// Called on the client's own thread after each commit of the store has been reported; if it returns `true`, the
     /// client ends at once, as ``SyncClient/kill()`` would end it. For tests that kill a client at an exact point.
     public var mustEnd: (@Sendable () -> Bool)?

@@ -23,21 +23,16 @@ final class Connection {
     let process: Int
     /// The client's identifier; `nil` for a request past the client's queue.
     let id: HTTPConnectionID?
-    /// The number of the client's connection attempt on the device.
-    let attempt: Int?
+    /// The number in the ledger of the device.
+    let number: ExchangeLedger.ConnectionID
     /// The request past the client's queue.
     var raw: RawExchange?
     var flow: FlowID?
     var client = ClientState.connecting {
         didSet {
-            guard client == .closed, oldValue != .closed, let attempt else { return }
-            world.record(.connectionEnded(world.recorder.connection(attempt, of: device.name), device: device.name))
+            if client == .closed { device.record(device.ledger.end(number, &world.recorder)) }
         }
     }
-    /// The exchanges, by their numbers in the run, that have not ended for the client.
-    private(set) var exchanges: [Int] = []
-    /// The exchanges whose responses the link has delivered and the client has not read, with the statuses.
-    private var delivered: [(exchange: Int, status: Int)] = []
     /// Whether reading from each socket is paused, by the direction in which the socket sends.
     private var isPaused = PerDirection(up: false, down: false)
     /// What each socket has to send while reading from it is paused.
@@ -63,11 +58,11 @@ final class Connection {
     /// The largest read from a client's socket, in bytes.
     private static let readBytesMax = 64 << 10
 
-    init(_ device: Device, process: Int, _ id: HTTPConnectionID?, attempt: Int?) {
+    init(_ device: Device, process: Int, _ id: HTTPConnectionID?, _ number: ExchangeLedger.ConnectionID) {
         self.device = device
         self.process = process
         self.id = id
-        self.attempt = attempt
+        self.number = number
     }
 
     private var world: World { device.world }
@@ -145,37 +140,6 @@ final class Connection {
         } else if wasOpen {
             sendEnd(from: .client)
         }
-        endExchanges()
-    }
-
-    /// Records that the exchanges that have not ended have failed.
-    func endExchanges() {
-        let open = exchanges
-        exchanges = []
-        for exchange in open { world.record(.failed(exchange)) }
-    }
-
-    /// Adds an exchange.
-    func beginExchange(_ number: Int) { exchanges.append(number) }
-
-    /// Remembers that the link has delivered the last byte of a response to the client's socket.
-    func responseDelivered(to exchange: Int, status: Int) { delivered.append((exchange, status)) }
-
-    /// Records the responses that the client reads now. A client whose timeout is in the same instant as the last byte has
-    /// closed its socket before: the time comes before what is to be read.
-    func recordReadResponses() {
-        let read = delivered
-        delivered = []
-        for (exchange, status) in read where endExchange(exchange) {
-            world.record(.responseReceived(exchange, status: status))
-        }
-    }
-
-    /// Removes an exchange, and returns whether it had not ended for the client.
-    func endExchange(_ number: Int) -> Bool {
-        guard let index = exchanges.firstIndex(of: number) else { return false }
-        exchanges.remove(at: index)
-        return true
     }
 
     /// Executes an action of the link.

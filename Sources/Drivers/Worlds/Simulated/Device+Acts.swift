@@ -1,49 +1,39 @@
 internal import Client
+internal import Determinism
 internal import Scenario
 
-/// Acts of the user that change no note: opening a screen, and replacing the client.
+/// Acts of the user.
 extension Device {
-    /// Opens a note, or the list, from the store.
-    func open(_ row: String?, _ finish: @escaping (String?) -> Void) throws(ActionError) {
-        guard isRunning else {
-            waitingActs.append { [self] in
-                do throws(ActionError) { try open(row, finish) } catch { finish(error.description) }
-            }
-            return
-        }
-        var record: RecordID?
-        if let row {
-            let found = try UserChange.record(row, world.recorder) { isKnown($0) }
-            guard value({ $0.engine.row(found) }) != nil else { throw ActionError("\(name) does not show \(row)") }
-            record = found
-        }
-        view.open(record)
-        recordView()
+    /// Performs an action and calls `finish` when it has taken effect, with the reason if it is an error.
+    func perform(_ action: Scenario.Action, finish: @escaping (String?) -> Void) {
+        guard case .clock(let shift) = action else { return client.perform(action, on: self, finish) }
+        wallShift = wallShift + shift
+        client.wallClockChanged(on: self)
         finishAct(finish)
     }
 
-    /// Replaces the client by another version, which opens the same store.
-    func upgrade(to number: Int, _ finish: @escaping (String?) -> Void) throws(ActionError) {
-        let next = try StoreVersions.version(number)
-        if isRunning {
-            kill()
-            world.record(.stopped(device: name))
-        }
-        version = next
-        do {
-            if next > store.version { try store.migrate(upgradeIDs) }
-        } catch {
-            throw ActionError("the store cannot be migrated: \(error)")
-        }
-        if let refusal = start() {
-            world.record(.notice(actor: name, refusal))
-            finish(nil)
-            return world.refused(self)
-        }
-        world.record(.started(device: name))
-        finishAct(finish)
+    /// The wall clock of the device.
+    var wallClock: WallClock {
+        WallClock(startMilliseconds: Server.startMilliseconds + Int(wallShift.count / 1_000_000))
+    }
+
+    /// Performs an act now, or after the restart of a killed client.
+    func whenRunning(_ act: @escaping () -> Void) { if isRunning { act() } else { waitingActs.append(act) } }
+
+    /// Performs the acts that have waited for the restart of the client.
+    func performWaitingActs() {
         let acts = waitingActs
         waitingActs = []
         for act in acts { act() }
+    }
+
+    /// Drops acts that wait for a restart: the client was killed by the scenario.
+    func dropWaitingActs() { waitingActs = [] }
+
+    /// Ends an act. The director expects a report after it, even if the state is the one reported before.
+    func finishAct(_ finish: (String?) -> Void) {
+        wasSettled = nil
+        finish(nil)
+        reportSettled()
     }
 }

@@ -1,50 +1,40 @@
-internal import Determinism
-internal import HTTPTypes
 internal import Impairment
-internal import NotesContract
+internal import LinkModel
 internal import Scenario
-internal import Wire
 
-/// The events of the exchanges on a device's link.
+/// The events of the connections and exchanges of a device.
 extension Device {
     /// Records an event of an exchange.
     func record(_ timed: SharedLink.TimedExchangeEvent) {
-        func number(_ id: ExchangeID) -> Int { world.recorder.exchange(id.number, of: name) }
         switch timed.event {
-        case .requested(let id, let head, let body, _):
-            let event = world.recorder.request(
-                id.number, of: name, method: head.method, record: RequestSubject.record(head, body),
-                key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body),
-                connection: flows[timed.flow]?.attempt)
-            exchanges[number(id)] = (id, timed.flow)
-            flows[timed.flow]?.beginExchange(number(id))
-            world.record(event)
-            world.record(RequestFacts.event(head, body, exchange: number(id), &world.recorder))
-            link.admitRequest(id, of: timed.flow, at: world.now)
-            // The client may have closed its socket while the request waited to be read.
-            if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
-        case .requestDelivered(let id): world.record(.arrived(number(id)))
-        case .responseRead(let id, let status, let bytes):
-            world.record(world.recorder.responded(number(id), status: status, bytes: bytes))
-        case .responseDelivered(let id, let status, _):
-            // The client receives the response when it reads the last byte.
-            flows[timed.flow]?.responseDelivered(to: number(id), status: status)
-        case .interrupted(let id):
-            // Of a request that was interrupted itself, nothing has been recorded.
-            guard exchanges[number(id)] != nil else { return }
-            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
-            world.record(.failed(number(id)))
-        case .faultInjected(let id, let rule, let point, _):
-            flows[timed.flow]?.stopComparing()
-            world.record(
-                .fault(index: rule, exchange: number(id), point: Scenario.Fault.Point(rawValue: point.rawValue)))
+        case .faultInjected: flows[timed.flow]?.stopComparing()
         case .faultMissed(_, let rule, _): world.faultMissed(rule)
-        case .requestRead(let id, let bytes):
-            if bytes > 0 { world.record(.requestSent(number(id), bytes: Int(clamping: bytes))) }
-        case .responseStarted(let id, let head):
-            world.recorder.responseStarted(number(id), entityTag: head.fields[.eTag])
-        case .requestStarted, .responseSampled, .protocolSwitched: break
-        case .notHTTP(let reason): world.record(.notice(actor: name, .notHTTP("\(reason)")))
+        default: break
         }
+        record(ledger.exchange(timed.event, on: flows[timed.flow]?.number, &world.recorder))
+        if case .requested(let id, _, _, _) = timed.event { link.admitRequest(id, of: timed.flow, at: world.now) }
+    }
+
+    /// Records events of the history.
+    func record(_ events: [History.Event]) { for event in events { world.record(event) } }
+
+    /// Applies a fault to an exchange.
+    func injectFault(_ index: Int, exchange number: Int, at point: Scenario.Fault.Point) {
+        guard let exchange = ledger.exchange(number), let flow = flow(of: exchange.connection),
+            let fault = FaultInjection(world.scenario.faults[index], at: point, of: name)
+        else { return }
+        link.injectFault(
+            fault.action, rule: index, into: exchange.id, of: flow, at: fault.point, isDrawn: fault.isDrawn,
+            at: world.now)
+    }
+
+    /// Aborts or closes the connection of an exchange.
+    func closeConnection(of exchange: Int, isAbort: Bool) {
+        guard let flow = flow(of: ledger.exchange(exchange)?.connection) else { return }
+        link.closeConnection(flow, abortively: isAbort, at: world.now)
+    }
+
+    private func flow(of connection: ExchangeLedger.ConnectionID?) -> FlowID? {
+        flows.first { $0.value.number == connection }?.key
     }
 }

@@ -6,7 +6,7 @@ extension Device {
     /// arrived. A kill of the client closes the connection.
     func send(_ request: Scenario.RawRequest, finish: @escaping () -> Void) throws(ActionError) {
         let content = try RawRequest.content(of: request, world.recorder, from: name)
-        let connection = Connection(self, process: process, nil, attempt: nil)
+        let connection = Connection(self, process: process, nil, ledger.addConnection())
         do {
             connection.raw = try RawExchange(content, authorization: Server.authorization(of: user))
         } catch {

@@ -7,30 +7,20 @@ internal import Scenario
 internal import TCPModel
 internal import Wire
 
-/// A device: a store, a client while its process runs, and the link of its traffic.
+/// A device: a client with its store, and the link of its traffic.
 ///
 /// Every input of the client and the link is followed by ``settle()``, which executes all their actions.
 final class Device {
     unowned let world: World
     let name: String
     let user: String
-    private let adapt: RunBehavior.ClientAdaptation
-    var store: MemoryStore
-    /// The tokens that the device keeps for the next start of its client; `nil` if it has none.
-    private var tokens: SyncTokens?
-    /// The version of the client.
-    var version: ClientVersion
     var link: SharedLink
     private var isNameResolved = true
     private(set) var interface = NetworkInterface(isUp: true)
 
     // The client.
-    var machine: SyncMachine?
-    /// The app in place of the notes client; `nil` on other devices.
-    var app: DeviceApp?
-    /// Whether there is an app. To compare the optional with `nil` would copy the app, with each input and action.
-    private(set) var isApp = false
-    /// Whether there is a machine. To compare the optional with `nil` would copy the machine.
+    let client: any SimulatedClient
+    /// Whether a process of the client runs.
     private(set) var isRunning = false
     /// The number of processes that were started.
     private(set) var process = 0
@@ -48,18 +38,14 @@ final class Device {
 
     // Observation.
     var flows: [FlowID: Connection] = [:]
-    /// The exchanges of the link by their number in the run.
-    var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
-    private var attemptCount = 0
-    var view = DeviceView()
+    /// The connections and exchanges.
+    var ledger: ExchangeLedger
     var wasSettled: Bool?
 
     /// Random identifiers of the user's notes.
     let ids: RandomIdentifiers
     /// Random seeds of the processes.
     let seeds: RandomIdentifiers
-    /// Random identifiers of migrated changes.
-    let upgradeIDs: RandomIdentifiers
 
     /// The shift of the wall clock.
     var wallShift = Nanoseconds.zero
@@ -77,15 +63,15 @@ final class Device {
         self.world = world
         name = device.name
         user = device.user
-        adapt = world.behavior.adaptation(of: device)
         ids = RandomIdentifiers(seed: world.seed, "user/\(name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
-        upgradeIDs = RandomIdentifiers(seed: world.seed, "upgrade/\(name)")
         link = Self.makeLink(name, world)
-        version = ClientVersion(rawValue: world.scenario.initialVersion(of: name)) ?? .current
-        store = MemoryStore(version: version)
-        app = DeviceApp(device)
-        isApp = app != nil
+        ledger = ExchangeLedger(name)
+        if let app = device.client.app {
+            client = SimulatedApp(app, settings: device.appSettings)
+        } else {
+            client = SimulatedNotes(device, in: world)
+        }
     }
 
     private static func makeLink(_ name: String, _ world: World) -> SharedLink {
@@ -96,33 +82,14 @@ final class Device {
 
     // MARK: The process
 
-    /// Starts the client with what is committed. Returns the reason if the client's version cannot open the store.
+    /// Starts the client with what is committed. Returns the reason if it cannot start.
     @discardableResult
     func start() -> History.Notice? {
         isRestarting = false
         guard !isRunning else { return nil }
-        if isApp {
-            process += 1
-            isRunning = true
-            return startApp()
-        }
-        if let refusal = StoreVersions.refusal(of: version, store: store.version) { return refusal }
+        if let reason = client.start(on: self) { return reason }
         process += 1
-        if tokens == nil { tokens = world.signIn(user) }
-        var configuration = SyncEngine.Configuration(
-            restoring: store.state, account: SyncAccount(user: user, server: Server.host),
-            policy: SyncPolicy(world.scenario.policy), tokens: tokens, seed: seeds.bits())
-        configuration.policy.heldKinds = version.heldKinds
-        adapt(&configuration)
-        let engine = SyncEngine(configuration)
-        var machine = SyncMachine(
-            engine: engine, host: Server.host, authorization: Server.authorization(of: user),
-            timeouts: HTTPTimeouts(world.scenario.policy))
-        machine.started(interface: interface, at: world.now)
-        self.machine = machine
         isRunning = true
-        view.version = version
-        view.restart(engine)
         recordView()
         settle()
         return nil
@@ -132,10 +99,8 @@ final class Device {
     func kill() {
         isRestarting = false
         guard isRunning else { return }
-        machine = nil
-        app?.stop()
+        client.stop()
         isRunning = false
-        nextClientAction = nil
         process += 1
         clientDeadline = nil
         wasSettled = nil
@@ -153,12 +118,10 @@ final class Device {
         kill()
         for (_, connection) in flows.sorted(by: { $0.key.index < $1.key.index }) { connection.execute(.ended) }
         flows = [:]
-        exchanges = [:]
-        attemptCount = 0
+        ledger = ExchangeLedger(name)
         actionCount = 0
         commitActions = []
-        // The life of the tokens begins with the scenario.
-        tokens = nil
+        client.setupEnded()
         link = Self.makeLink(name, world)
         linkDeadline = nil
         killAction = world.kill?.device == name ? world.kill?.action : nil
@@ -169,9 +132,7 @@ final class Device {
         guard isRestarting else { return }
         start()
         world.record(.started(device: name))
-        let acts = waitingActs
-        waitingActs = []
-        for act in acts { act() }
+        performWaitingActs()
     }
 
     private func killBetweenActions() {
@@ -187,22 +148,8 @@ final class Device {
 
     private func input(_ input: ClientInput) {
         guard isRunning else { return }
-        if isApp {
-            app?.machine?.process(input, at: world.now)
-        } else {
-            machine!.process(input, at: world.now)
-        }
+        client.receive(input, at: world.now)
         settle()
-    }
-
-    /// Returns a value of the notes client; `nil` if it does not run. In place, because a copy of the machine is expensive.
-    func value<Value>(_ body: (inout SyncMachine) -> Value?) -> Value? {
-        isRunning && !isApp ? body(&machine!) : nil
-    }
-
-    /// The time of the next input ``ClientInput/deadline``.
-    private var machineDeadline: Instant? {
-        isApp ? app?.machine?.nextDeadline : value { $0.nextDeadline }
     }
 
     /// Processes the deadline of the client.
@@ -210,7 +157,7 @@ final class Device {
         // The event of a deadline that has been replaced by an earlier one.
         guard process == self.process, isRunning, clientDeadline == world.now else { return }
         clientDeadline = nil
-        guard let deadline = machineDeadline, deadline <= world.now else { return settle() }
+        guard let deadline = client.nextDeadline, deadline <= world.now else { return settle() }
         input(.deadline)
     }
 
@@ -239,7 +186,7 @@ final class Device {
         }
         switch event {
         // A response may end with the connection.
-        case .received, .closed: connection.recordReadResponses()
+        case .received, .closed: record(ledger.readAll(on: connection.number))
         default: break
         }
         guard let id = connection.id else { return receiveRaw(event, on: connection) }
@@ -257,7 +204,6 @@ final class Device {
             connections[id] = nil
             if how == .fin { connection.closeByClient() }
             connection.client = .closed
-            connection.endExchanges()
             input(.closed(id, how))
         case .drained, .reset: break
         }
@@ -282,28 +228,8 @@ final class Device {
     func setInterface(isUp: Bool, _ kind: Scenario.NetworkEntry.Interface) {
         interface = NetworkInterface(isUp: isUp, isMetered: kind == .cellular)
         guard isRunning else { return }
-        let interface = interface
-        if isApp {
-            appInterfaceChanged()
-        } else {
-            machine!.change(at: world.now) { engine, now in engine.interfaceChanged(interface, at: now) }
-        }
+        client.interfaceChanged(interface, at: world.now)
         settle()
-    }
-
-    /// Applies a fault to an exchange.
-    func injectFault(_ index: Int, exchange: Int, at point: Scenario.Fault.Point) {
-        guard let (id, flow) = exchanges[exchange],
-            let fault = FaultInjection(world.scenario.faults[index], at: point, of: name)
-        else { return }
-        link.injectFault(
-            fault.action, rule: index, into: id, of: flow, at: fault.point, isDrawn: fault.isDrawn, at: world.now)
-    }
-
-    /// Aborts or closes the connection of an exchange.
-    func closeConnection(of exchange: Int, isAbort: Bool) {
-        guard let (_, flow) = exchanges[exchange] else { return }
-        link.closeConnection(flow, abortively: isAbort, at: world.now)
     }
 
     /// Withdraws faults that have not applied.
@@ -312,9 +238,9 @@ final class Device {
     // MARK: Connecting
 
     func connect(_ id: HTTPConnectionID) {
-        let connection = Connection(self, process: process, id, attempt: attemptCount)
-        world.record(.connectionAttempt(world.recorder.connection(attemptCount, of: name), device: name))
-        attemptCount += 1
+        let (number, event) = ledger.attempt(&world.recorder)
+        let connection = Connection(self, process: process, id, number)
+        world.record(event)
         connections[id] = connection
         connect(connection)
     }
@@ -366,15 +292,11 @@ final class Device {
                 guard let connection = flows[action.flow] else { continue }
                 if case .ended = action.action { flows[action.flow] = nil }
                 connection.execute(action.action)
-            } else if isRunning, hasAction {
+            } else if isRunning, let isCommit = client.isNextActionCommit() {
                 if killAction == actionCount { return killBetweenActions() }
-                guard let action = takeClientAction() else { continue }
-                if action.isCommit { commitActions.append(actionCount) }
+                if isCommit { commitActions.append(actionCount) }
                 actionCount += 1
-                switch action {
-                case .notes(let action): execute(action)
-                case .app(let action): execute(action)
-                }
+                client.executeNextAction(on: self)
             } else {
                 break
             }
@@ -383,8 +305,7 @@ final class Device {
         reportSettled()
     }
 
-    // In release builds of Swift 6.3 the access to a machine that is taken from in the condition of a loop stays open in the
-    // loop's body, and the next one aborts the process. These functions are the ends of the accesses.
+    // The ends of the accesses to the link; see `SimulatedClient.isNextActionCommit()`.
 
     @inline(never)
     private func takeExchangeEvent() -> SharedLink.TimedExchangeEvent? { link.takeExchangeEvent() }
@@ -392,40 +313,10 @@ final class Device {
     @inline(never)
     private func takeLinkAction() -> SharedLink.TimedAction? { link.takeAction() }
 
-    /// The next action of the client, if it has been taken from the machine and not been executed.
-    private var nextClientAction: DeviceAction?
-
-    private var hasAction: Bool {
-        if nextClientAction == nil { nextClientAction = takeMachineAction() }
-        return nextClientAction != nil
-    }
-
-    @inline(never)
-    private func takeMachineAction() -> DeviceAction? {
-        if isApp { return app?.machine?.takeAction().map { .app($0) } }
-        return machine?.takeAction().map { .notes($0) }
-    }
-
-    private func takeClientAction() -> DeviceAction? { nextClientAction.take() }
-
-    @inline(never)
-    private func execute(_ action: SyncMachine.Action) {
-        switch action {
-        case .commit(let change):
-            store.commit(change)
-            hasCommitted = true
-            world.record(.commit(device: name, digest: change.digest))
-            machine?.committed(at: world.now)
-        case .connect(let id): connect(id)
-        case .write(let id, let bytes): write(bytes, on: id)
-        case .close(let id, let isAbortive): close(id, isAbortive: isAbortive)
-        case .report(.view(let change)):
-            let belief = view.apply(change, of: name)
-            recordView()
-            if let belief { world.record(belief) }
-        case .report(.refreshed(let tokens)): self.tokens = tokens
-        case .report: break
-        }
+    /// Records a commit of the client.
+    func committed(digest: UInt64) {
+        hasCommitted = true
+        world.record(.commit(device: name, digest: digest))
     }
 
     func write(_ bytes: ByteBuffer, on id: HTTPConnectionID) { connections[id]?.write(bytes) }
@@ -439,7 +330,7 @@ final class Device {
             linkDeadline = max(deadline, world.now)
             world.schedule(.link(self), at: max(deadline, world.now))
         }
-        if let deadline = machineDeadline, clientDeadline.map({ deadline < $0 }) ?? true {
+        if isRunning, let deadline = client.nextDeadline, clientDeadline.map({ deadline < $0 }) ?? true {
             clientDeadline = max(deadline, world.now)
             world.schedule(.client(self, process: process), at: max(deadline, world.now))
         }
@@ -450,20 +341,12 @@ final class Device {
     func recordView() {
         // A state recorded now would be dropped, and would later count as unchanged.
         if world.isSettingUp { return }
-        let event =
-            isApp ? app?.history.event(of: name, &world.recorder) : view.event(of: name, &world.recorder)
-        if let event { world.record(event) }
-    }
-
-    /// Whether the client has nothing to send or fetch.
-    var isSettled: Bool {
-        if isApp { return app?.machine?.isSettled ?? false }
-        return value { $0.isSettled } ?? false
+        if let event = client.viewEvent(of: self, &world.recorder) { world.record(event) }
     }
 
     func reportSettled() {
         guard isRunning else { return }
-        let isSettled = isSettled
+        let isSettled = client.isSettled
         guard isSettled != wasSettled else { return }
         wasSettled = isSettled
         world.settled(self, isSettled)

@@ -14,7 +14,8 @@ extension WorldEvent {
     /// The event in words.
     var stepText: String {
         func text(_ connection: Connection) -> String {
-            "connection \(connection.attempt.map { "\($0)" } ?? "past the queue") of \(connection.device.name)"
+            let attempt = connection.number.attempt
+            return "connection \(attempt.map { "\($0)" } ?? "past the queue") of \(connection.device.name)"
         }
         switch self {
         case .link(let device): return "deadline of the link of \(device.name)"

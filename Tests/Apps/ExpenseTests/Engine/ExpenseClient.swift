@@ -18,7 +18,7 @@ extension FakeClient where Engine == ExpenseEngine, Service == ExpenseService {
             owner: "ada")
         service.seed(ExpenseRecord(key: "c1", kind: .chat, fields: [("title", "Bo")]), owner: "ada")
         try self.init(
-            AppConfiguration(seed: seed), AppInterface(isUp: true), service: service,
+            AppConfiguration(seed: seed), NetworkInterface(isUp: true), service: service,
             makeEngine: { try ExpenseEngine($0, restoring: $1) },
             execute: { service, http, body, _ in
                 let response = service.respond(to: http, user: "ada", body: body)

@@ -14,7 +14,7 @@ extension FakeClient where Engine == FieldEngine, Service == FieldService {
     static var start: Int { 20_000 * day }
 
     init(
-        seed: UInt64 = 1, settings: RecordFields = [:], interface: AppInterface = AppInterface(isUp: true),
+        seed: UInt64 = 1, settings: RecordFields = [:], interface: NetworkInterface = NetworkInterface(isUp: true),
         deviceShift: Int = 0, behavior: FieldBehavior = FieldBehavior(), files: [Int] = [],
         schedule: (length: Int, grace: Int)? = nil
     ) throws {

@@ -20,7 +20,7 @@ import Wire
     // MARK: First use
 
     @Test func theFirstUseNeedsTheNetwork() throws {
-        var client = try FieldClient(interface: AppInterface(isUp: false))
+        var client = try FieldClient(interface: NetworkInterface(isUp: false))
         #expect(client.engine.view.screen.name == "no-wifi" && client.sent.isEmpty)
         #expect(throws: AppActError.self) { try client.perform(.create(FieldClient.key("i2"), ["title": "Roof"])) }
         client.setInterface(true)
@@ -251,7 +251,7 @@ import Wire
     @Test func aMeteredInterfaceIsUsedOnlyIfThePolicyAllowsIt() throws {
         for (policy, isUsed) in [("unmetered", false), ("any", true)] {
             let client = try FieldClient(
-                settings: ["network": policy], interface: AppInterface(isUp: true, isMetered: true))
+                settings: ["network": policy], interface: NetworkInterface(isUp: true, isMetered: true))
             #expect(client.sent.isEmpty != isUsed)
         }
     }

@@ -10,7 +10,7 @@ typealias ReaderClient = FakeClient<ReaderEngine, ReaderService>
 
 extension FakeClient where Engine == ReaderEngine, Service == ReaderService {
     init(
-        seed: UInt64 = 1, interface: AppInterface = AppInterface(isUp: true), settings: RecordFields = [:],
+        seed: UInt64 = 1, interface: NetworkInterface = NetworkInterface(isUp: true), settings: RecordFields = [:],
         hasList: Bool = true
     ) throws {
         let service = ReaderService()

@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func withoutAnInterfaceThereIsNoRequestAndTheUserTriesAgain() throws {
-        var client = try ReaderClient(interface: AppInterface(isUp: false))
+        var client = try ReaderClient(interface: NetworkInterface(isUp: false))
         #expect(client.sent.isEmpty && client.screen.error == "no-connection")
         client.setInterface(true)
         client.advance(by: .seconds(60))
@@ -112,7 +112,7 @@ import Testing
 
     @Test func theDataSaverLoadsNoPicturesOnMeteredInterfaces() throws {
         var client = try ReaderClient(
-            interface: AppInterface(isUp: true, isMetered: true), settings: ["data-saver": "on"])
+            interface: NetworkInterface(isUp: true, isMetered: true), settings: ["data-saver": "on"])
         try client.open("p1")
         client.answerAll()
         #expect(!client.sent.contains("GET /reader/pictures/p1"))

@@ -97,8 +97,9 @@ final class Device {
             restoring: store.state, account: account, policy: policy, tokens: tokens,
             seed: world.seed &* 1_000_003 &+ world.processCount)
         adapt(&configuration)
-        machine = SyncMachine(engine: SyncEngine(configuration), host: World.host, authorization: authorization)
-        input { machine, now in machine.started(interface: interface, at: now) }
+        machine = SyncMachine(
+            engine: NotesEngine(SyncEngine(configuration)), host: World.host, authorization: authorization)
+        input { machine, now in machine.input(at: now) { engine, now in engine.started(interface, at: now) } }
     }
 
     /// Ends the process without any notice; its kernel closes the connections.
@@ -113,8 +114,8 @@ final class Device {
     }
 
     var isRunning: Bool { machine != nil }
-    var isSettled: Bool { machine?.engine.status.isSettled ?? true }
-    var engine: SyncEngine { machine!.engine }
+    var isSettled: Bool { machine?.engine.isSettled ?? true }
+    var engine: SyncEngine { machine!.engine.sync }
     var status: SyncStatus { engine.status }
 
     // MARK: Inputs
@@ -212,7 +213,7 @@ final class Device {
                 self.world.problems.append("\(self.name) advances at \(self.world.now.sinceStart.inSeconds) s for ever")
                 return self.kill()
             }
-            self.input { machine, now in machine.advance(to: now) }
+            self.input { machine, now in machine.process(.deadline, at: now) }
         }
     }
 
@@ -225,7 +226,7 @@ final class Device {
             failedCommits.append(world.now)
             if isUserChange {
                 hasUserCommitFailed = true
-                machine!.undoUserChange(at: world.now)
+                machine!.change(at: world.now) { sync, now in sync.undoUserChange(at: now) }
             } else {
                 machine!.commitFailed("disk full", at: world.now)
             }
@@ -233,7 +234,7 @@ final class Device {
             let changes = store.changes(after: knownVersion)
             knownVersion = store.version
             // A change by the user is repeated on what the other process has committed.
-            isUserChangeStale = machine!.commitWasStale(changes, at: world.now)
+            isUserChangeStale = machine!.change(at: world.now) { sync, now in sync.commitWasStale(changes, at: now) }
         } else {
             store.commit(change)
             knownVersion = store.version
@@ -249,7 +250,7 @@ final class Device {
         guard store.version != knownVersion else { return }
         let changes = store.changes(after: knownVersion)
         knownVersion = store.version
-        input { machine, now in machine.storeChanged(changes, at: now) }
+        input { machine, now in machine.change(at: now) { sync, now in sync.storeChanged(changes, at: now) } }
     }
 
     // MARK: The network
@@ -259,7 +260,7 @@ final class Device {
         let generation = generation
         func fail(_ reason: HTTPConnectError, after delay: Nanoseconds) {
             world.time.schedule(at: world.now + delay) { [weak self] in
-                self?.input(of: generation) { machine, now in machine.connectFailed(id, reason: reason, at: now) }
+                self?.input(of: generation) { machine, now in machine.process(.connectFailed(id, reason), at: now) }
             }
         }
         if !interface.isUp { return fail(.unreachable, after: .zero) }
@@ -270,7 +271,7 @@ final class Device {
             connections[id] = connection
             link.add(connection)
             world.time.schedule(at: world.now + link.latency + link.latency) { [weak self] in
-                self?.input(of: generation) { machine, now in machine.connected(id, at: now) }
+                self?.input(of: generation) { machine, now in machine.process(.connected(id), at: now) }
             }
         }
     }
@@ -373,11 +374,11 @@ final class Device {
 
     // MARK: The view
 
-    func row(_ id: RecordID) -> RecordRow? { machine?.engine.row(id) }
+    func row(_ id: RecordID) -> RecordRow? { machine?.engine.sync.row(id) }
     func icon(_ id: RecordID) -> RecordRow.Icon? { row(id)?.icon }
     func text(_ id: RecordID) -> String? { row(id).flatMap { NoteContent($0.content).text } }
     /// The rows in the order of their identifiers.
-    var rows: [RecordRow] { machine.map { $0.engine.rows.sorted { $0.id < $1.id } } ?? [] }
+    var rows: [RecordRow] { machine.map { $0.engine.sync.rows.sorted { $0.id < $1.id } } ?? [] }
     /// The texts of notes that are not deleted.
     var texts: [RecordID: String] {
         var texts: [RecordID: String] = [:]

@@ -149,7 +149,9 @@ final class Connection {
             unaccepted.removeFirst()
             world.time.schedule(at: world.time.now) { [weak self] in
                 guard let self, self.isClientOpen else { return }
-                self.device.input(of: self.generation) { machine, now in machine.written(first, on: self.id, at: now) }
+                self.device.input(of: self.generation) { machine, now in
+                    machine.process(.written(first, self.id), at: now)
+                }
             }
         }
     }
@@ -189,7 +191,7 @@ final class Connection {
         case .up: if isServerOpen { received(bytes) }
         case .down:
             guard isClientOpen else { return }
-            device.input(of: generation) { machine, now in machine.received(bytes, on: self.id, at: now) }
+            device.input(of: generation) { machine, now in machine.process(.received(bytes, self.id), at: now) }
         }
     }
 
@@ -202,7 +204,7 @@ final class Connection {
             guard isClientOpen else { return }
             isClientOpen = false
             device.connectionClosed(self)
-            device.input(of: generation) { machine, now in machine.closed(self.id, how: how, at: now) }
+            device.input(of: generation) { machine, now in machine.process(.closed(self.id, how), at: now) }
         }
     }
 

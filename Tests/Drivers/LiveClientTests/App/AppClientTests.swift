@@ -11,40 +11,38 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct AppClientTests {
     /// The commits and views of a client.
     private final class Log: Sendable {
-        private let activities = Mutex<[AppClient.Activity]>([])
+        private let commitCount = Mutex(0)
+        private let views = Mutex<[AppView]>([])
         let stream: AsyncStream<Void>
         private let continuation: AsyncStream<Void>.Continuation
 
         init() { (stream, continuation) = AsyncStream.makeStream() }
 
-        func add(_ activity: AppClient.Activity) {
-            activities.withLock { $0.append(activity) }
+        func add(_ activity: ClientActivity<AppChange>) {
+            if case .committed = activity { commitCount.withLock { $0 += 1 } }
             continuation.yield()
         }
 
-        var commits: Int {
-            activities.withLock { $0.count { if case .committed = $0 { true } else { false } } }
+        func show(_ view: AppView) {
+            views.withLock { $0.append(view) }
+            continuation.yield()
         }
 
+        var commits: Int { commitCount.withLock { $0 } }
+
         /// The receiver in the form on the screen that was shown last.
-        var receiver: String? {
-            activities.withLock { activities in
-                for activity in activities.reversed() {
-                    if case .view(let view) = activity { return view.screen.fields["to"] }
-                }
-                return nil
-            }
-        }
+        var receiver: String? { views.withLock { $0.last?.screen.fields["to"] } }
     }
 
     private static func start(_ path: String, _ log: Log) async throws -> AppClient {
         let target = ClientChannels.Target(host: "127.0.0.1", port: 1) { true }
         var configuration = AppClient.Configuration(target: target, storePath: path) { state in
-            AppMachine(
-                engine: try ExpenseEngine(AppConfiguration(seed: 1), restoring: state), host: "h", authorization: nil)
+            ClientMachine(
+                engine: RunningApp(try ExpenseEngine(AppConfiguration(seed: 1), restoring: state)), host: "h",
+                authorization: nil)
         }
-        configuration.interface = AppInterface(isUp: false)
-        return try await AppClient.start(configuration) { log.add($0) }
+        configuration.interface = NetworkInterface(isUp: false)
+        return try await AppClient.start(configuration, onView: { log.show($0) }, onActivity: { log.add($0) })
     }
 
     @Test func aChangeThatCannotBeCommittedIsKeptAndShownWhenItIsDurable() async throws {
@@ -77,7 +75,7 @@ import Testing
         let client = try await Self.start(folder.path("x.db"), Log())
         await client.kill()
         await client.kill()
-        await #expect(throws: AppClient.StoppedError.self) { try await client.perform(.sync) }
+        await #expect(throws: ClientStoppedError.self) { try await client.perform(.sync) }
     }
 
     @Test func aStoreThatCannotBeReadIsRefusedWithItsPlace() async throws {

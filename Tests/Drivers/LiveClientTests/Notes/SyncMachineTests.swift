@@ -12,8 +12,9 @@ import Wire
     /// A driver in virtual time: commits succeed unless ``isDiskFull``, and the test opens connections.
     private final class Driver {
         var machine = SyncMachine(
-            engine: SyncEngine(
-                SyncEngine.Configuration(account: SyncAccount(user: "ada", server: "127.0.0.1:8000"), seed: 1)),
+            engine: NotesEngine(
+                SyncEngine(
+                    SyncEngine.Configuration(account: SyncAccount(user: "ada", server: "127.0.0.1:8000"), seed: 1))),
             host: "127.0.0.1:8000", authorization: "Basic YWRhOnNlY3JldA==")
         var now = Instant.start
         let store: SyncStore
@@ -31,7 +32,7 @@ import Wire
                 case .commit(let change):
                     log.append(isDiskFull ? "commit fails" : "commit")
                     if isDiskFull && isUserChange {
-                        machine.undoUserChange(at: now)
+                        machine.change(at: now) { sync, now in sync.undoUserChange(at: now) }
                     } else if isDiskFull {
                         machine.commitFailed("the disk is full", at: now)
                     } else {
@@ -45,7 +46,7 @@ import Wire
                     let text = String(buffer: bytes)
                     log.append("write \(text.prefix { $0 != " " })")
                     writes.append((id, text))
-                    machine.written(bytes.readableBytes, on: id, at: now)
+                    machine.process(.written(bytes.readableBytes, id), at: now)
                 case .close: log.append("close")
                 case .report(.sent(_, let method, let target)):
                     log.append("sent \(method) \(target.prefix { $0 != "?" })")
@@ -58,8 +59,8 @@ import Wire
             }
         }
 
-        func start() throws {
-            machine.started(interface: NetworkInterface(isUp: true), at: now)
+        func start(isUp: Bool = true) throws {
+            machine.input(at: now) { engine, now in engine.started(NetworkInterface(isUp: isUp), at: now) }
             try run()
         }
 
@@ -71,7 +72,7 @@ import Wire
         }
 
         func connectLast() throws {
-            machine.connected(try #require(connects.last), at: now)
+            machine.process(.connected(try #require(connects.last)), at: now)
             try run()
         }
 
@@ -79,13 +80,13 @@ import Wire
             let marker =
                 isNotesServer ? "Slowlane-Notes: 1\r\nContent-Type: application/json" : "Content-Type: text/html"
             let text = "HTTP/1.1 \(status)\r\n\(marker)\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
-            machine.received(ByteBuffer(string: text), on: try #require(writes.last).id, at: now)
+            machine.process(.received(ByteBuffer(string: text), try #require(writes.last).id), at: now)
             try run()
         }
 
         func advance() throws {
             now = max(now, try #require(machine.nextDeadline))
-            machine.advance(to: now)
+            machine.process(.deadline, at: now)
             try run()
         }
 
@@ -97,7 +98,7 @@ import Wire
             log = []
         }
 
-        var titles: [String?] { machine.engine.rows.map { NoteContent($0.content).title } }
+        var titles: [String?] { machine.engine.sync.rows.map { NoteContent($0.content).title } }
     }
 
     @Test func aChangeIsCommittedBeforeItIsSent() throws {
@@ -175,7 +176,7 @@ import Wire
         while driver.now < Instant.start + .seconds(600) {
             if driver.connects.count > failures {
                 failures += 1
-                driver.machine.connectFailed(try #require(driver.connects.last), reason: .refused, at: driver.now)
+                driver.machine.process(.connectFailed(try #require(driver.connects.last), .refused), at: driver.now)
                 try driver.run()
             } else {
                 try driver.advance()
@@ -187,8 +188,7 @@ import Wire
 
     @Test func nothingIsSentWhileTheInterfaceIsDown() throws {
         let driver = try Driver()
-        driver.machine.started(interface: NetworkInterface(isUp: false), at: driver.now)
-        try driver.run()
+        try driver.start(isUp: false)
         _ = try driver.create("Milk")
         #expect(driver.log == ["commit"])
         #expect(driver.machine.nextDeadline == nil)
@@ -217,9 +217,9 @@ import Wire
         try driver.start()
         try driver.connectLast()
         let id = try #require(driver.writes.last).id
-        driver.machine.received(ByteBuffer(string: "22"), on: id, at: driver.now)
-        driver.machine.received(ByteBuffer(string: "0 mail.example ESMTP\r\n"), on: id, at: driver.now)
-        driver.machine.closed(id, how: .fin, at: driver.now)
+        driver.machine.process(.received(ByteBuffer(string: "22"), id), at: driver.now)
+        driver.machine.process(.received(ByteBuffer(string: "0 mail.example ESMTP\r\n"), id), at: driver.now)
+        driver.machine.process(.closed(id, .fin), at: driver.now)
         try driver.run()
         #expect(
             driver.machine.engine.status.foreignServer
@@ -232,8 +232,8 @@ import Wire
         try driver.start()
         try driver.connectLast()
         let id = try #require(driver.writes.last).id
-        if !text.isEmpty { driver.machine.received(ByteBuffer(string: text), on: id, at: driver.now) }
-        driver.machine.closed(id, how: .fin, at: driver.now)
+        if !text.isEmpty { driver.machine.process(.received(ByteBuffer(string: text), id), at: driver.now) }
+        driver.machine.process(.closed(id, .fin), at: driver.now)
         try driver.run()
         #expect(driver.machine.engine.status.foreignServer == nil)
         #expect(driver.machine.nextDeadline != nil)
