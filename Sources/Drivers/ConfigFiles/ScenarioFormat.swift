@@ -1,9 +1,10 @@
 internal import Scenario
 
-/// The format of scenario files as a table: mappings, their keys, and the shapes of values.
+/// The format of scenario files: mappings, their keys, and the shapes of values.
 ///
-/// The reader takes the known keys, the required keys and the ranges of numbers from the table; the JSON Schema, the
-/// explanations of keys and the tables of the documentation are generated from it.
+/// Each mapping is declared once (``FormatMapping``): the declaration reads it, writes it, and is its entry in this table.
+/// The order of keys in formatted files, suggestions for unknown keys, the JSON Schema, the explanations of keys and the
+/// tables of the documentation are taken from the table.
 public enum ScenarioFormat {
     /// A mapping.
     public struct Object: Sendable {
@@ -185,7 +186,7 @@ public enum ScenarioFormat {
     static let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 
     /// All mappings; the first is the whole file.
-    public static let objects: [Object] = top + actors + events + checks
+    public static let objects: [Object] = top + actors + faults + steps + expectations
 
     private static let index = Dictionary(uniqueKeysWithValues: objects.map { ($0.name, $0) })
 

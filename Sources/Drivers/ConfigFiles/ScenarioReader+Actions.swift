@@ -1,42 +1,45 @@
-internal import Determinism
 internal import Scenario
 internal import Yams
 
-/// Reads actions.
+/// Checks of actions.
 extension ScenarioReader {
-    /// Reads an action of a device or writer.
-    func action(_ node: Node, by actor: String) -> Scenario.Action? {
-        let object = deviceNames.contains(actor) ? "action" : "writer-action"
-        guard let fields = fields(node, object) else { return nil }
+    /// Reads the action of the device or writer that a step names.
+    func readAction(_ fields: ScenarioFields, _ step: inout Scenario.Step) -> Bool {
+        let acting = (deviceNames + writerNames).filter { fields[$0] != nil }
+        guard acting.count == 1, let node = fields[acting[0]] else { return true }
+        subject = acting[0]
+        let mapping = deviceNames.contains(subject) ? ScenarioFormat.action : ScenarioFormat.writerAction
+        guard let action = mapping.read(node, self) else { return false }
+        step.action = (acting[0], action)
+        return true
+    }
+
+    /// Reports keys without an effect, missing keys, and what the client does not have.
+    func check(_ action: Scenario.Action, _ fields: ScenarioFields) -> Bool {
         let names = fields.object.exactlyOne
-        guard let name = only(fields, of: names, expected: "expected one of \(names.joined(separator: ", "))"),
+        guard let name = fields.only(of: names, expected: "expected one of \(names.joined(separator: ", "))"),
             let value = fields[name]
-        else { return nil }
+        else { return false }
         checkCompanions(of: name, fields)
-        guard isAction(name, value, of: actor) else { return nil }
-        switch name {
-        case "create", "edit", "delete": return change(name, value, fields)
-        case "resolve": return resolution(value, fields)
-        case "keep": return knownRow(value).map { .keep(row: $0) }
-        case "pin": return knownRow(value).map { .pin(row: $0) }
-        case "open":
-            if value.scalar?.string == "list" { return .open(row: nil) }
-            return knownRow(value).map { .open(row: $0) }
-        case "sync": return oneOf(value, ["now"]).map { _ in .sync }
-        case "kill": return oneOf(value, ["now"]).map { _ in .kill }
-        case "start": return oneOf(value, ["now", "again"]).map { _ in .start }
-        case "raw", "send": return request(value).map { .send($0) }
-        case "upgrade":
-            guard let version = fields.integer("upgrade"), isVersion(version, value, of: actor) else { return nil }
-            return .upgrade(version: version)
-        case "clock":
-            guard let clock = self.fields(value, "clock") else { return nil }
-            return clock["wall"].flatMap(signedTime).map { .clock(shift: $0) }
-        default:
-            let arguments = arguments(fields["with"], isHeader: false)
-            guard let name = text(value), isCall(name, value, fields["with"], of: actor) else { return nil }
-            return .call(name: name, arguments: arguments)
+        guard isAction(name, value, of: subject) else { return false }
+        let hasContent = fields["title"] != nil || fields["text"] != nil
+        switch action {
+        case .edit, .editStale: if !hasContent { fields.report("'edit' needs 'title' or 'text'") }
+        case .resolve:
+            if hasContent { break }
+            if let way = fields["with"] {
+                if fields.isWhole { reader.report("'with: write' needs 'title' or 'text'", at: way) }
+            } else {
+                fields.report("'resolve' needs 'title' or 'text', or 'with'")
+            }
+        case .choose(_, let choice) where hasContent:
+            reader.report(
+                "'with: \(choice.rawValue)' has no 'title' and no 'text'; only 'with: write' does", at: fields["with"])
+        case .upgrade(let version): return isVersion(version, value, of: subject)
+        case .call(let name, _): return isCall(name, value, fields["with"], of: subject)
+        default: break
         }
+        return true
     }
 
     /// Reports keys that have no effect with an action.
@@ -53,68 +56,36 @@ extension ScenarioReader {
         }
     }
 
-    private func change(_ name: String, _ value: Node, _ fields: ScenarioFields) -> Scenario.Action? {
-        let title = fields.text("title")
-        let text = fields.text("text")
-        let isStale = fields.boolean("stale") ?? false
-        guard let row = name == "create" ? newRow(value) : knownRow(value) else { return nil }
-        switch name {
-        case "create": return .create(row: row, title: title, text: text)
-        case "delete": return isStale ? .deleteStale(row: row) : .delete(row: row)
-        default:
-            if fields["title"] == nil && fields["text"] == nil {
-                reader.report("'edit' needs 'title' or 'text'", at: fields.node)
-            }
-            return isStale
-                ? .editStale(row: row, title: title, text: text) : .edit(row: row, title: title, text: text)
+    /// Reads the way to resolve a conflict, or the arguments of a call.
+    func readWith(_ fields: ScenarioFields, _ action: inout Scenario.Action) -> Bool {
+        guard let node = fields["with"] else { return true }
+        switch action {
+        case .resolve(let row, _, _):
+            guard let way = oneOf(node, ScenarioFormat.ways) else { return false }
+            if let choice = Scenario.Choice(rawValue: way) { action = .choose(row: row, choice) }
+        case .call(let name, _): action = .call(name: name, arguments: arguments(node, isHeader: false))
+        default: break
         }
+        return true
     }
 
-    private func resolution(_ value: Node, _ fields: ScenarioFields) -> Scenario.Action? {
-        let title = fields.text("title")
-        let text = fields.text("text")
-        guard let row = knownRow(value) else { return nil }
-        guard let way = fields["with"] else {
-            if fields["title"] == nil && fields["text"] == nil {
-                reader.report("'resolve' needs 'title' or 'text', or 'with'", at: fields.node)
-            }
-            return .resolve(row: row, title: title, text: text)
-        }
-        guard let name = oneOf(way, ["theirs", "mine", "write", "delete"]) else { return nil }
-        guard let choice = Scenario.Choice(rawValue: name) else {
-            if fields["title"] == nil && fields["text"] == nil {
-                reader.report("'with: write' needs 'title' or 'text'", at: way)
-            }
-            return .resolve(row: row, title: title, text: text)
-        }
-        if fields["title"] != nil || fields["text"] != nil {
-            reader.report("'with: \(name)' has no 'title' and no 'text'; only 'with: write' does", at: way)
-        }
-        return .choose(row: row, choice)
-    }
-
-    private func request(_ node: Node) -> Scenario.RawRequest? {
-        guard let fields = fields(node, "request") else { return nil }
-        let method = fields.choice("method")
-        let headers = arguments(fields["headers"], isHeader: true)
-        let body = fields.text("body") ?? ""
-        guard let method, let pathNode = fields["path"], let path = fields.text("path") else { return nil }
+    /// Reports a request target that is none, and names of unknown notes.
+    func check(_ request: Scenario.RawRequest, _ fields: ScenarioFields) -> Bool {
+        guard fields.isWhole, let path = fields["path"] else { return false }
         // The request target becomes part of a line (RFC 9112, 3).
-        guard path.hasPrefix("/"), path.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        guard request.path.hasPrefix("/"), request.path.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             reader.report(
-                "expected a path that begins with '/' and has no spaces, such as '/api/notes/{n1}/'", at: pathNode)
-            return nil
+                "expected a path that begins with '/' and has no spaces, such as '/api/notes/{n1}/'", at: path)
+            return false
         }
-        let request = Scenario.RawRequest(method: method, path: path, headers: headers, body: body)
-        for row in request.rows where !rows.contains(row) {
-            reader.report("no note is called '\(row.prefix(40))'\(NearestName.hint(row, in: rows))", at: pathNode)
-        }
-        for row in request.revisionRows where !rows.contains(row) {
-            reader.report(
-                "no note is called '\(row.prefix(40))'\(NearestName.hint(row, in: rows))", at: fields["headers"] ?? node
-            )
-        }
-        return request
+        for row in request.rows { checkRow(row, at: path) }
+        for row in request.revisionRows { checkRow(row, at: fields["headers"] ?? fields.node) }
+        return true
+    }
+
+    private func checkRow(_ row: String, at node: Node) {
+        if rows.contains(row) { return }
+        reader.report("no note is called '\(row.prefix(40))'\(NearestName.hint(row, in: rows))", at: node)
     }
 
     /// Reads header fields, or the arguments of a call.

@@ -1,25 +1,17 @@
-internal import Determinism
 internal import LinkModel
 internal import Scenario
 internal import Yams
 
-/// Reads faults.
+/// Checks of faults.
 extension ScenarioReader {
-    func fault(_ node: Node) -> Scenario.Fault? {
-        guard let fields = fields(node, "fault") else { return nil }
-        let request = fields["request"].flatMap(pattern)
-        let point = fields.choice("point").flatMap(Scenario.Fault.Point.init(rawValue:))
-        let action = fields["then"].flatMap(faultAction)
-        let nth = fields.integer("nth")
-        let probability = fields.percentage("probability")
+    /// Reports keys of a fault that contradict each other, and an effect that its point does not have.
+    func check(_ fault: Scenario.Fault, _ fields: ScenarioFields) -> Bool {
         if let node = fields["probability"] {
-            if nth != nil { reader.report("a fault has either 'nth' or 'probability'", at: node) }
-            if probability == .zero { reader.report("a fault with a probability of 0 % never applies", at: node) }
+            if fields["nth"] != nil { reader.report("a fault has either 'nth' or 'probability'", at: node) }
+            if fault.probability == .zero { reader.report("a fault with a probability of 0 % never applies", at: node) }
         }
-        let times = fields["times"].map(times) ?? 1...1
-        let device = fields["to"].flatMap(knownDevice)
-        guard let request, let point, let action else { return nil }
-        if !action.isPossible(at: point) {
+        let (action, point) = (fault.action, fault.point)
+        if fields.isWhole, !action.isPossible(at: point) {
             let reason =
                 point == .stored
                 ? "after 'stored' the exchange is over; only 'reset', 'close' and 'kill' have an effect"
@@ -28,68 +20,20 @@ extension ScenarioReader {
                         ? "the client has the head of the server's response" : "no byte is left")
             reader.report(reason, at: fields["point"])
         }
-        return Scenario.Fault(
-            request: request, nth: nth ?? 1, probability: probability, times: times, device: device, point: point,
-            action: action,
-            location: location(node))
+        return true
     }
 
-    private func times(_ node: Node) -> ClosedRange<Int> {
-        guard node.mapping != nil else {
-            let count = integer(node, 1...ScenarioFormat.numberMax) ?? 1
-            return count...count
-        }
-        guard let fields = fields(node, "times") else { return 1...1 }
-        let least = fields.integer("min") ?? 1
-        let most = fields.integer("max") ?? max(1, least)
-        if fields["min"] == nil && fields["max"] == nil {
-            reader.report("'times' needs 'min' or 'max'", at: node)
-        }
-        guard least <= most else {
-            reader.report("'min' is greater than 'max'", at: node)
-            return 1...1
-        }
-        return least...most
-    }
-
-    private func faultAction(_ node: Node) -> Scenario.Fault.Action? {
-        let words = ["reset", "close", "stall", "kill"]
-        let object = ScenarioFormat.object("then")
-        guard node.mapping != nil else {
-            let expected =
-                ScenarioFormat.alternatives(words) + ", or a mapping with "
-                + ScenarioFormat.alternatives(object.exactlyOne)
-            guard let word = reader.text(node, expected: expected) else { return nil }
-            switch word {
-            case "reset": return .reset
-            case "close": return .close
-            case "stall": return .stall
-            case "kill": return .kill(device: nil)
-            default:
-                reader.report(
-                    "'\(word.prefix(40))': expected \(expected)"
-                        + NearestName.hint(
-                            word, in: words + object.exactlyOne, synonyms: ScenarioFormat.synonyms), at: node)
-                return nil
-            }
-        }
-        guard let fields = fields(node, "then"),
-            let name = only(
-                fields, of: object.exactlyOne,
-                expected: "'then' needs one of \(object.exactlyOne.joined(separator: ", "))")
-        else { return nil }
-        switch name {
-        case "delay": return fields.time("delay").map { .delay($0) }
-        case "kill": return fields["kill"].flatMap(knownDevice).map { .kill(device: $0) }
-        case "throttle": return fields.integer("throttle").map { .throttle(bytesPerSecond: $0) }
-        default:
-            guard let node = fields["respond"], let reply = self.fields(node, "respond"),
-                let status = reply.integer("status")
-            else { return nil }
-            return .respond(
-                Scenario.Fault.Response(
-                    status: status, headers: arguments(reply["headers"], isHeader: true),
-                    body: reply.text("body") ?? ""))
-        }
+    /// Reads an effect without a value.
+    func faultWord(_ node: Node) -> Scenario.Fault.Action? {
+        let words = ScenarioFormat.faultWords
+        let others = ScenarioFormat.then.object.exactlyOne
+        let expected =
+            ScenarioFormat.alternatives(words.map(\.word)) + ", or a mapping with "
+            + ScenarioFormat.alternatives(others)
+        guard let text = reader.text(node, expected: expected) else { return nil }
+        if let found = words.first(where: { $0.word == text }) { return found.value }
+        let hint = NearestName.hint(text, in: words.map(\.word) + others, synonyms: ScenarioFormat.synonyms)
+        reader.report("'\(text.prefix(40))': expected \(expected)\(hint)", at: node)
+        return nil
     }
 }

@@ -3,11 +3,11 @@ internal import Yams
 
 /// Programs in place of Slowlane's client and server.
 extension ScenarioReader {
-    /// Reads a program. Relative paths begin at the folder of the file.
-    func program(_ fields: ScenarioFields) -> Scenario.Program {
+    /// Returns a program. Relative paths begin at the folder of the file.
+    func program(_ arguments: [String]) -> Scenario.Program {
         // `.../x.yaml` becomes `.../`.
         let folder = reader.file.lastIndex(of: "/").map { String(reader.file[...$0]) }
-        return Scenario.Program(fields.list("run").compactMap { text($0) }, folder: folder)
+        return Scenario.Program(arguments, folder: folder)
     }
 
     /// Reads what tells that a server is ready: an absolute path, or a URL.

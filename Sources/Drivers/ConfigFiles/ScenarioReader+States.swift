@@ -1,95 +1,67 @@
-internal import Determinism
 internal import Scenario
 internal import Yams
 
-/// Reads states of devices.
+/// Checks of states of devices.
 extension ScenarioReader {
-    /// Reads conditions by device.
-    func states(_ node: Node, in context: String) -> [(device: String, condition: StateCondition)] {
-        guard let fields = fields(node, "states", names: deviceNames) else { return [] }
-        return states(fields, in: context)
+    /// Reads the state that a mapping has for a device.
+    func state(of device: String, _ fields: ScenarioFields) -> DeviceState? {
+        guard let node = fields[device] else { return nil }
+        subject = device
+        return ScenarioFormat.state.read(node, self).map { DeviceState(device, $0) }
     }
 
-    /// Reads the conditions in a mapping; `any` stands for at least one device.
-    func states(_ fields: ScenarioFields, in context: String) -> [(device: String, condition: StateCondition)] {
-        let names = [Scenario.anyDevice] + deviceNames
-        if names.allSatisfy({ fields[$0] == nil }), fields.values.count == fields.node.mapping?.count {
-            reader.report("\(context) needs a device, or any", at: fields.node)
-        }
-        return names.compactMap { name in
-            fields[name].flatMap { condition($0, of: name) }.map { (name, $0) }
+    /// Reads states of devices.
+    func states(_ node: Node, in context: String) -> [DeviceState]? {
+        guard let fields = fields(node, ScenarioFormat.states.object, names: deviceNames) else { return nil }
+        checkHasState(fields, in: context)
+        return ScenarioFormat.states.read(fields)
+    }
+
+    /// Reports a mapping without a state.
+    func checkHasState(_ fields: ScenarioFields, in context: String) {
+        if fields.knowsAllKeys, ([Scenario.anyDevice] + deviceNames).allSatisfy({ fields[$0] == nil }) {
+            fields.report("\(context) needs a device, or any")
         }
     }
 
-    /// Reads a condition.
-    ///
-    /// - Parameter device: The device. In a condition of any device, `icon` may be that of any note.
-    func condition(_ node: Node, of device: String) -> StateCondition? {
-        let isOfAny = device == Scenario.anyDevice
-        guard let fields = fields(node, "state") else { return nil }
-        let row = fields["row"].flatMap(knownRow)
-        if fields["row"] != nil && row == nil { return nil }
-        let needRow: [StateCondition.Check.Key] = [.present, .icon, .text, .title, .keeps, .opacity, .strike]
-        var found: [StateCondition.Check] = []
-        var hasErrors = fields.values.count < node.mapping?.count ?? 0
-        for key in StateCondition.Check.Key.allCases {
-            guard let value = fields[key.rawValue] else { continue }
-            if row == nil && needRow.contains(key) && !(isOfAny && key == .icon) {
-                reader.report("'\(key.rawValue)' needs 'row'", at: value)
-                hasErrors = true
-                continue
-            }
-            if let check = check(key, value, of: device) { found.append(check) } else { hasErrors = true }
+    /// Reads the state of one device.
+    func oneState(_ node: Node, in context: String) -> DeviceState? {
+        let states = states(node, in: context) ?? []
+        if states.count > 1 { reader.report("\(context) has the state of one device; write a step for each", at: node) }
+        if let node = node.mapping?.first?.value.mapping?.first(where: { $0.key.scalar?.string == "since" })?.key {
+            reader.report("\(context) has no 'since'", at: node)
         }
-        if found.count > 1, found.contains(where: { $0.key == .present && ($0.value == "true") == $0.isNegated }) {
-            reader.report("an absent note has no other state", at: node)
-        }
-        if found.isEmpty {
-            if !hasErrors {
-                let checks = StateCondition.Check.Key.allCases.map(\.rawValue)
-                reader.report("expected one of \(checks.joined(separator: ", "))", at: node)
-            }
-            return nil
-        }
-        return StateCondition(
-            row: row, checks: found, since: fields["since"].flatMap(reference),
-            until: fields["until"].flatMap(reference))
+        return states.first
     }
 
-    private func check(
-        _ key: StateCondition.Check.Key, _ node: Node, of device: String
-    ) -> StateCondition.Check? {
-        var value = node
-        var isNegated = false
-        if node.mapping != nil {
-            let object =
-                switch key {
-                case .icon: "not-icon"
-                case .pending, .present, .strike: "not-boolean"
-                case .outbox: "not-number"
-                case .opacity: "not-fraction"
-                case .marker: "not-marker"
-                default: "not-text"
-                }
-            guard let not = fields(node, object)?["not"] else { return nil }
-            value = not
-            isNegated = true
+    /// Returns whether a check has its note; reports a missing one. In a condition of any device, `icon` may be that of any
+    /// note.
+    func isAboutNote(_ key: StateCondition.Check.Key, _ node: Node, _ fields: ScenarioFields) -> Bool {
+        let needNote: [StateCondition.Check.Key] = [.present, .icon, .text, .title, .keeps, .opacity, .strike]
+        guard fields["row"] == nil, needNote.contains(key), key != .icon || subject != Scenario.anyDevice else {
+            return true
         }
-        let text: String?
-        switch key {
-        case .icon: text = oneOf(value, ["none", "upload", "conflict", "error"])
-        case .pending, .present, .strike: text = boolean(value).map { $0 ? "true" : "false" }
-        case .outbox: text = integer(value, 0...ScenarioFormat.numberMax).map(String.init)
-        case .opacity: text = fraction(value)
-        case .marker: text = oneOf(value, AppVocabulary.markers)
-        case .text, .title, .keeps, .screen, .control, .dialog, .toast, .error, .field: text = self.text(value)
+        reader.report("'\(key.rawValue)' needs 'row'", at: node)
+        return false
+    }
+
+    /// Reports a state without a check, and one of an absent note.
+    func check(_ condition: inout StateCondition, _ fields: ScenarioFields) -> Bool {
+        let keys = StateCondition.Check.Key.allCases
+        // The order of the evaluation, which is not that of the format.
+        condition.checks.sort { (keys.firstIndex(of: $0.key) ?? 0) < (keys.firstIndex(of: $1.key) ?? 0) }
+        let checks = condition.checks
+        if checks.count > 1, checks.contains(where: { $0.key == .present && ($0.value == "true") == $0.isNegated }) {
+            fields.report("an absent note has no other state")
         }
-        if let text { checkValue(text, of: key, value, on: device) }
-        return text.map { StateCondition.Check(key: key, value: $0, isNegated: isNegated) }
+        if checks.isEmpty, fields.isWhole, fields.knowsAllKeys {
+            fields.report("expected one of \(keys.map(\.rawValue).joined(separator: ", "))")
+        }
+        return !checks.isEmpty
     }
 
     /// Reads a decimal number from 0 to 1.
-    private func fraction(_ node: Node) -> String? {
+    func fraction(_ node: Node) -> String? {
         let expected = ScenarioFormat.text(of: .fraction)
         guard let text = reader.text(node, expected: expected) else { return nil }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)

@@ -9,59 +9,47 @@ struct ScenarioFields {
     let object: ScenarioFormat.Object
     let values: [String: Node]
     let reader: ScenarioReader
+    /// Whether all values have been read without which the mapping has none.
+    var isWhole = true
 
     subscript(key: String) -> Node? { values[key] }
 
-    /// Returns the range of a whole number.
-    private func range(_ key: String) -> ClosedRange<Int> {
-        Self.range(object.key(key)?.shape) ?? 0...ScenarioFormat.numberMax
+    /// Whether the format has all keys of the mapping. A key that it does not have may be a misspelt one.
+    var knowsAllKeys: Bool { values.count == node.mapping?.count }
+
+    func report(_ message: @autoclosure () -> String) { reader.reader.report(message(), at: node) }
+
+    /// Returns which of the keys, of which the mapping needs one, is present; reports none or several. A misspelt key is
+    /// reported once.
+    func only(of keys: [String], expected: String) -> String? {
+        let found = keys.filter { values[$0] != nil }
+        if found.count == 1 { return found[0] }
+        if !found.isEmpty || knowsAllKeys { report(expected) }
+        return nil
     }
 
-    private static func range(_ shape: ScenarioFormat.Shape?) -> ClosedRange<Int>? {
-        switch shape {
-        case .integer(let range)?: range
-        case .either(let shapes)?: shapes.lazy.compactMap { Self.range($0) }.first
-        default: nil
-        }
+    /// Returns whether the mapping has `min` or `max`; reports neither.
+    func hasBound(_ what: String) -> Bool {
+        if values["min"] != nil || values["max"] != nil { return true }
+        report("\(what) needs 'min' or 'max'")
+        return false
     }
 
-    func integer(_ key: String) -> Int? { values[key].flatMap { reader.integer($0, range(key)) } }
-    func text(_ key: String) -> String? { values[key].flatMap { reader.text($0) } }
-    func kebabCase(_ key: String) -> String? { values[key].flatMap { reader.kebabCase($0) } }
-    func time(_ key: String) -> Nanoseconds? { values[key].flatMap { reader.time($0) } }
-    func boolean(_ key: String) -> Bool? { values[key].flatMap { reader.boolean($0) } }
-    func percentage(_ key: String) -> Probability? { values[key].flatMap { reader.percentage($0) } }
-    func size(_ key: String) -> Int? { values[key].flatMap { reader.size($0) } }
-
-    /// Returns one of the words that the table lists for a key.
-    func choice(_ key: String) -> String? {
-        guard let node = values[key] else { return nil }
-        return reader.oneOf(node, Self.words(object.key(key)?.shape))
-    }
-
-    private static func words(_ shape: ScenarioFormat.Shape?) -> [String] {
-        switch shape {
-        case .choice(let words)?: words
-        case .either(let shapes)?: shapes.flatMap { Self.words($0) }
-        default: []
-        }
-    }
-
-    /// Returns the elements of a list; reports a length that the table does not allow.
-    func list(_ key: String) -> [Node] {
-        guard let node = values[key] else { return [] }
-        guard case .list(_, let least, let most)? = object.key(key)?.shape else { return [] }
-        let items = reader.list(node)
+    /// Returns whether the table allows at most as many elements of a list as there are; reports a length that it does
+    /// not allow.
+    func hasLength(_ key: String) -> Bool {
+        guard let node = values[key], let items = node.sequence else { return true }
+        guard case .list(_, let least, let most)? = object.key(key)?.shape else { return true }
         if items.count > most {
             reader.reader.report("'\(key)' has \(items.count) entries; at most \(most) are allowed", at: node)
-            return []
+            return false
         }
-        if items.count < least, node.sequence != nil {
+        if items.count < least {
             reader.reader.report(
                 "'\(key)' needs \(least == most ? "" : "at least ")\(least) \(least == 1 ? "entry" : "entries")",
                 at: node)
         }
-        return items
+        return true
     }
 }
 
@@ -73,9 +61,8 @@ extension ScenarioReader {
     ///   - names: The names that are keys of the mapping, such as those of devices.
     ///   - requires: Whether missing keys are reported.
     func fields(
-        _ node: Node, _ object: String, names: [String] = [], requires: Bool = true
+        _ node: Node, _ object: ScenarioFormat.Object, names: [String] = [], requires: Bool = true
     ) -> ScenarioFields? {
-        let object = ScenarioFormat.object(object)
         guard
             let values = reader.mapping(
                 node, keys: object.keys.map(\.name) + names, in: object.title, synonyms: ScenarioFormat.synonyms)
@@ -86,16 +73,6 @@ extension ScenarioReader {
             }
         }
         return ScenarioFields(node: node, object: object, values: values, reader: self)
-    }
-
-    /// Returns which of the keys, of which the table allows one, is present; reports none or several. A key that could
-    /// not be read, because it is misspelt, is reported once.
-    func only(_ fields: ScenarioFields, of keys: [String], expected: String) -> String? {
-        let found = keys.filter { fields[$0] != nil }
-        if found.count == 1 { return found[0] }
-        if found.isEmpty && fields.values.count < fields.node.mapping?.count ?? 0 { return nil }
-        reader.report(expected, at: fields.node)
-        return nil
     }
 
     func list(_ node: Node?) -> [Node] {
