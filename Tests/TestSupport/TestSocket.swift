@@ -56,11 +56,12 @@ public final class TestSocket: Sendable {
         return socket
     }
 
-    /// Waits until a port refuses connections, for a minute at most.
+    /// Waits until a port refuses connections, for a minute at most. A connection that is accepted meanwhile is reset: after a
+    /// FIN it would await a response.
     public static func waitForRefusal(port: Int) throws {
         let deadline = ContinuousClock.now + .seconds(60)
         while true {
-            do { _ = try connect(port: port) } catch let failure as Failure where failure.code == ECONNREFUSED {
+            do { try connect(port: port).reset() } catch let failure as Failure where failure.code == ECONNREFUSED {
                 return
             }
             guard ContinuousClock.now < deadline else { throw Failure(call: "wait for a refusal", code: ETIMEDOUT) }
