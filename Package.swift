@@ -63,6 +63,7 @@ let package = Package(
         .library(name: "Proxy", targets: ["Proxy"]),
         .library(name: "LiveClient", targets: ["Client", "LiveClient"]),
         .library(name: "Worlds", targets: ["ConfigFiles", "Scenario", "Worlds"]),
+        .library(name: "MutantGallery", targets: ["MutantGallery"]),
         .library(name: "SlowlaneTesting", targets: ["SlowlaneTesting"]),
         .library(name: "SlowlaneScenarioTesting", targets: ["SlowlaneScenarioTesting"]),
     ],

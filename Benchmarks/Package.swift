@@ -26,7 +26,10 @@ let package = Package(
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ]),
         .executableTarget(
-            name: "ScenarioBenchmark", dependencies: [.product(name: "Worlds", package: "slowlane")]),
+            name: "ScenarioBenchmark",
+            dependencies: [
+                .product(name: "Worlds", package: "slowlane"), .product(name: "MutantGallery", package: "slowlane"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,6 +1,7 @@
 import ConfigFiles
 import Determinism
 import Foundation
+import MutantGallery
 import Scenario
 import Worlds
 
@@ -171,7 +172,7 @@ import Worlds
                 String(format: "%6d  %6d  %24d", counts[0], counts[1], counts[2]))
         }
         print(
-            "\(scenarios.count) runs, \(all.killers.count) of \(RunMutant.allCases.count) mutants fail, "
+            "\(scenarios.count) runs, \(all.killers.count) of \(MutantGallery.mutants.count) mutants fail, "
                 + "\(all.findings.count) faults and expectations, \(unneeded) not needed")
         if unneeded > 0 { exit(1) }
     }
