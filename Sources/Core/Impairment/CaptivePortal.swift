@@ -30,7 +30,7 @@ struct CaptivePortal {
         case .awaitDrain: [.drained(.server)]
         case .closeOutput: [.inputClosed(.server)]
         case .close: [.gone(.server)]
-        case .reset, .resetAfterWrites, .flush, .pauseReading, .resumeReading, .ended: []
+        case .reset, .resetAfterWrites, .flush, .established, .pauseReading, .resumeReading, .ended: []
         }
     }
 

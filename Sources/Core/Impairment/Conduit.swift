@@ -11,6 +11,8 @@ internal import NIOCore
 struct Conduit {
     var up = Stream()
     var down = Stream()
+    /// Whether the establishment of the connection has still to be reported, and what is missing.
+    var establishment: Establishment?
     /// The captive portal that responds instead of the server, if there is one.
     var portal: CaptivePortal?
     /// The injected fault that ended the connection, for captures.
@@ -26,6 +28,12 @@ struct Conduit {
     var streamClosedOnConnect: Direction?
     /// Whether both sockets are being closed by a toxic or a call. Bytes read in this state are discarded.
     var isClosing = false
+
+    /// An establishment that is not complete.
+    struct Establishment {
+        /// Whether the modelled handshake is complete for the client.
+        var handshakeIsComplete = false
+    }
 
     init() {
         up.isConnected = false

@@ -14,6 +14,7 @@ extension SharedLink {
             conduits[id].up.isConnected = true
             if let direction = conduits[id].streamClosedOnConnect { return closeBothSockets(id, direction) }
             deliver(id, .up)
+            if conduits.contains(id) { reportEstablishment(id) }
         case .drained(let side):
             let direction = side.opposite.sendDirection
             conduits[id, direction].bytesWritten = 0
@@ -44,7 +45,10 @@ extension SharedLink {
         let id = event.flow
         guard conduits.contains(id) else { return }
         switch event.event {
-        case .established: break
+        case .established(.client):
+            conduits[id].establishment?.handshakeIsComplete = true
+            reportEstablishment(id)
+        case .established(.server): break
         case .writable(let direction): regulateReading(id, direction)
         case .delivered(let bytes, let direction):
             conduits[id, direction].arrived += bytes
@@ -57,6 +61,17 @@ extension SharedLink {
             conduits[id, direction].resetHasArrived = true
             passReset(id, direction)
         }
+    }
+
+    /// Reports that a connection is established once both the modelled handshake and the upstream's socket are.
+    private mutating func reportEstablishment(_ id: FlowID) {
+        guard let establishment = conduits[id].establishment, establishment.handshakeIsComplete,
+            conduits[id].up.isConnected
+        else { return }
+        conduits[id].establishment = nil
+        conduits[id].down.isConnected = true
+        emit(.established, id)
+        deliver(id, .down)
     }
 
     /// Passes bytes to the link, through the tracker if there is one.

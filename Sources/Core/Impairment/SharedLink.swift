@@ -215,13 +215,20 @@ public struct SharedLink: ~Copyable {
     ///     that removal would have closed it.
     ///   - isMidStream: Whether bytes have been forwarded that the link has not seen. The start of the next message is
     ///     unknown then, so the exchanges of the connection are not tracked.
+    ///   - reportsEstablishment: Whether ``SocketAction/established`` is emitted, and nothing is written to the client
+    ///     before.
+    ///   - looksUpName: Whether the handshake follows a lookup of the server's name.
     public mutating func open(
         at time: Instant, seed: ConnectionSeed? = nil, isEstablished: Bool = false, openedAt: Instant? = nil,
-        isMidStream: Bool = false
+        isMidStream: Bool = false, reportsEstablishment: Bool = false, looksUpName: Bool = true
     ) -> FlowID {
         advance(to: time)
-        let id = tcp.open(at: now, seed: seed, isEstablished: isEstablished)
+        let id = tcp.open(at: now, seed: seed, isEstablished: isEstablished, looksUpName: looksUpName)
         conduits.insert(Conduit(), id)
+        if reportsEstablishment {
+            conduits[id].establishment = Conduit.Establishment()
+            conduits[id].down.isConnected = false
+        }
         if isMidStream {
             recorder.record(.notHTTP("the link has not seen the beginning of the connection"), id, at: now)
         } else {

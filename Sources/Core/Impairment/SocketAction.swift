@@ -18,6 +18,10 @@ public enum SocketAction: Sendable {
     case reset(Side)
     /// Abort (RST) when the peer has acknowledged all bytes written, or after a timeout.
     case resetAfterWrites(Side)
+    /// The connection to the upstream is established for the client: both the modelled handshake and the connection of
+    /// the socket are complete. Only after ``SharedLink/open(at:seed:isEstablished:openedAt:isMidStream:reportsEstablishment:looksUpName:)``
+    /// with `reportsEstablishment`, and before the first byte for the client.
+    case established
     /// Pause reading from this socket.
     case pauseReading(Side)
     /// Resume reading from this socket.
@@ -29,7 +33,7 @@ public enum SocketAction: Sendable {
     public var waitsForFlush: Bool {
         switch self {
         case .write, .pauseReading, .resumeReading: true
-        case .awaitDrain, .closeOutput, .close, .flush, .reset, .resetAfterWrites, .ended: false
+        case .awaitDrain, .closeOutput, .close, .flush, .reset, .resetAfterWrites, .established, .ended: false
         }
     }
 
@@ -40,6 +44,7 @@ public enum SocketAction: Sendable {
             .flush(let side), .reset(let side), .resetAfterWrites(let side), .pauseReading(let side),
             .resumeReading(let side):
             side
+        case .established: .client
         case .ended: nil
         }
     }

@@ -247,8 +247,10 @@ public struct TCPLink: ~Copyable {
     /// - Parameters:
     ///   - seed: The number and the seed of the connection's random streams; by default the next ones of this link.
     ///   - isEstablished: Whether the connection is established at once, without a handshake over the link.
+    ///   - looksUpName: Whether a lookup of the server's name, with the delay of the conditions, precedes the handshake.
     public mutating func open(
-        at now: Instant, seed connectionSeed: ConnectionSeed? = nil, isEstablished: Bool = false
+        at now: Instant, seed connectionSeed: ConnectionSeed? = nil, isEstablished: Bool = false,
+        looksUpName: Bool = true
     ) -> FlowID {
         let number = connectionSeed?.number ?? connectionsOpened
         let seed = connectionSeed?.seed ?? link.seed
@@ -280,7 +282,7 @@ public struct TCPLink: ~Copyable {
         if isEstablished {
             establishAtOnce(id, at: now.bounded)
         } else {
-            let lookup = min(link.conditions.dnsDelay, DirectionConditions.spanMax).count
+            let lookup = looksUpName ? min(link.conditions.dnsDelay, DirectionConditions.spanMax).count : 0
             perform(id, .client, at: now) { $0.open(after: lookup, at: $1) }
         }
         return id

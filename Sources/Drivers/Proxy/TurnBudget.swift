@@ -35,7 +35,8 @@ struct TurnBudget {
         case .write(let bytes, to: _):
             actionsLeft -= 1
             bytesLeft -= bytes.readableBytes
-        case .awaitDrain, .closeOutput, .close, .flush, .reset, .resetAfterWrites: actionsLeft -= Self.systemCallCost
+        case .awaitDrain, .closeOutput, .close, .flush, .reset, .resetAfterWrites, .established:
+            actionsLeft -= Self.systemCallCost
         case .pauseReading, .resumeReading, .ended: actionsLeft -= 1
         }
     }

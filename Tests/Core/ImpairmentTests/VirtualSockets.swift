@@ -18,6 +18,8 @@ struct VirtualSockets {
     private(set) var now = Instant.start
     /// The sockets of each connection, by the direction in which they send.
     private(set) var sockets: [FlowID: PerDirection<Socket>] = [:]
+    /// The times at which connections were reported as established.
+    private(set) var established: [FlowID: Instant] = [:]
     /// Connections that have ended.
     private(set) var ended: Set<FlowID> = []
     /// Packets of the link, if they are recorded.
@@ -67,8 +69,10 @@ struct VirtualSockets {
         execute()
     }
 
-    mutating func open(connected: Bool = true) -> FlowID {
-        let id = box.link.open(at: now)
+    mutating func open(
+        connected: Bool = true, reportsEstablishment: Bool = false, looksUpName: Bool = true
+    ) -> FlowID {
+        let id = box.link.open(at: now, reportsEstablishment: reportsEstablishment, looksUpName: looksUpName)
         sockets[id] = PerDirection(up: Socket(), down: Socket())
         execute()
         if connected { report(.connected, id) }
@@ -201,6 +205,7 @@ struct VirtualSockets {
             case .reset(let side), .resetAfterWrites(let side): change(side, action.flow) { $0.gotReset = true }
             case .pauseReading(let side): change(side, action.flow) { $0.isPaused = true }
             case .resumeReading(let side): change(side, action.flow) { $0.isPaused = false }
+            case .established: established[action.flow] = action.time
             case .ended: ended.insert(action.flow)
             }
         }

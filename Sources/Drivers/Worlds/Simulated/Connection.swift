@@ -160,7 +160,7 @@ final class Connection {
         case .awaitDrain(.server): world.schedule(.serverSocket(self, .drained), after: .zero)
         case .pauseReading(let side): isPaused[side.sendDirection] = true
         case .resumeReading(let side): resumeReading(side)
-        case .flush: break
+        case .flush, .established: break
         case .ended:
             flow = nil
             world.schedule(.serverSocket(self, .closed), after: .zero)
