@@ -85,6 +85,7 @@ let package = Package(
         target(
             "Core", "Impairment",
             ["Determinism", "Wire", "LinkModel", "TCPModel", "DequeModule", "HeapModule", "NIOCore"]),
+        target("Core", "ForwardProxy", ["NIOCore"]),
         target("Core", "NotesContract", ["Wire"]),
         target("Core", "Client", ["Determinism", "Wire", "NotesContract", "DequeModule", "HeapModule", "NIOCore"]),
         target("Core", "Scenario", ["Determinism", "LinkModel"]),

@@ -1,0 +1,8 @@
+//  ForwardProxy: the decisions of a forward proxy.
+//
+//  Owns: the negotiation with a client (HTTP CONNECT, SOCKS 4, 4a and 5), requests in absolute form and their
+//  responses, the replies to failures, the page and the PAC file, rules and maps of hosts, destinations that are
+//  refused for safety.
+//
+//  Does not own: the framing of HTTP (Wire), links and conditions (Impairment, LinkModel), sockets, look-ups of names,
+//  clocks. Inputs are bytes and events of sockets; outputs are bytes and actions. Timeouts are the driver's.
