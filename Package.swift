@@ -98,7 +98,8 @@ let package = Package(
         target(
             "Drivers", "Proxy",
             [
-                "Determinism", "LinkModel", "TCPModel", "Impairment", "CRelay", "DequeModule", "HeapModule", "Logging",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "CRelay", "DequeModule", "HeapModule",
+                "Logging",
                 "NIOConcurrencyHelpers", "NIOCore", "NIOPosix",
             ]),
         target(
@@ -150,7 +151,7 @@ let package = Package(
             "Program", "slowlane",
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "Client", "Scenario", "ConfigFiles",
-                "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI", "CommandSupport",
+                "ForwardProxy", "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI", "CommandSupport",
                 "ScenarioRunner", "MutantGallery", "ArgumentParser", "Logging", "NIOCore", "NIOPosix",
             ]),
         target(

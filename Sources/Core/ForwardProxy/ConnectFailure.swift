@@ -1,5 +1,5 @@
 /// The reason why a destination could not be connected.
-public enum ConnectFailure: Hashable, Sendable, CaseIterable {
+public enum ConnectFailure: Error, Hashable, Sendable, CaseIterable {
     /// The name does not exist (NXDOMAIN).
     case nameNotFound
     /// The name server failed (SERVFAIL).

@@ -19,7 +19,7 @@ final class LinkDriver {
     /// Whether work is left for a later turn of the event loop.
     private(set) var hasBacklog = false
     /// Sockets whose reads wait until the backlog is processed.
-    private var deferredReads: [SocketHandler] = []
+    private var deferredReads: [any SessionSocket] = []
     private var backlogPromise: EventLoopPromise<Void>?
     private let timerQueue: TimerQueue
     private var timerIndex = 0
@@ -155,7 +155,8 @@ final class LinkDriver {
             at: now, seed: session.seed ?? ConnectionSeed(number: numbers.next(), seed: seed),
             isEstablished: session.seed != nil,
             openedAt: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)),
-            isMidStream: session.startsMidStream)
+            isMidStream: session.startsMidStream, reportsEstablishment: session.target != nil,
+            looksUpName: session.target == nil)
         while sessions.count <= id.index { sessions.append(nil) }
         // The last actions of the previous connection with this flow index may not have been executed.
         if let (flow, session) = sessions[id.index] { displaced[flow] = session }
@@ -301,7 +302,7 @@ final class LinkDriver {
     // MARK: Backlog
 
     /// Defers a socket's read until the backlog is processed.
-    func deferRead(of handler: SocketHandler) { deferredReads.append(handler) }
+    func deferRead(of handler: any SessionSocket) { deferredReads.append(handler) }
 
     /// Returns a future that succeeds when all actions so far have been executed.
     func whenCaughtUp() -> EventLoopFuture<Void> {

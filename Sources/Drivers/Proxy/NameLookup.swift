@@ -20,7 +20,8 @@ enum NameLookup {
         guard code == 0 else {
             throw ProxyError(
                 code: .cannotResolve, endpoint: endpoint,
-                reason: code == EAI_NONAME ? "its name has no address" : String(cString: gai_strerror(code)))
+                reason: code == EAI_NONAME ? "its name has no address" : String(cString: gai_strerror(code)),
+                lookupFailure: code == EAI_NONAME ? .noAddress : .other)
         }
         var addresses: [SocketAddress] = []
         var entry = list
@@ -38,7 +39,7 @@ enum NameLookup {
             }
         }
         guard !addresses.isEmpty else {
-            throw ProxyError(code: .cannotResolve, endpoint: endpoint, reason: "its name has no address")
+            throw ProxyError(code: .cannotResolve, endpoint: endpoint, reason: "its name has no address", lookupFailure: .noAddress)
         }
         return addresses
     }

@@ -51,7 +51,8 @@ final class NameResolver: Sendable {
         let promise = eventLoop.makePromise(of: [SocketAddress].self)
         let timer = eventLoop.scheduleTask(in: time) {
             let reason = "no response from a name server within \(time.nanoseconds / 1_000_000) ms"
-            promise.fail(ProxyError(code: .cannotResolve, endpoint: endpoint, reason: reason))
+            promise.fail(
+                ProxyError(code: .cannotResolve, endpoint: endpoint, reason: reason, lookupFailure: .timeout))
         }
         lookUp(endpoint) { outcome in
             timer.cancel()

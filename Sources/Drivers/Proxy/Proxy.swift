@@ -44,7 +44,8 @@ public final class Proxy: Sendable {
         logger: Logger = Logger(label: "slowlane.proxy") { _ in SwiftLogNoOpLogHandler() }
     ) async throws -> Proxy {
         // The upstream's name is looked up now, so that a misspelt one fails the start and not the first connection.
-        let upstream = configuration.resolvesPerConnection ? [] : try await addresses(of: configuration.upstream)
+        let isFixed = configuration.forward == nil && !configuration.resolvesPerConnection
+        let upstream = isFixed ? try await addresses(of: configuration.upstream) : []
         let listen: SocketAddress
         do {
             listen = try await addresses(of: configuration.listen)[0]
@@ -172,6 +173,21 @@ public final class Proxy: Sendable {
     /// Returns the proxy's status.
     public func status() async -> ProxyStatus {
         await query { $0.status() }
+    }
+
+    // MARK: Forward proxy
+
+    /// Replaces the settings of a forward proxy, for connections that are opened from now on.
+    public func setForward(_ settings: ForwardSettings) async {
+        await query { core in
+            core.setForward(settings)
+            return core.eventLoop.makeSucceededVoidFuture()
+        }
+    }
+
+    /// Returns the counters of a forward proxy's destinations, in the order in which clients first named them.
+    public func hostTraffic() async -> [HostTraffic] {
+        await query { $0.eventLoop.makeSucceededFuture($0.trafficByHost()) }
     }
 
     // MARK: Observation

@@ -8,8 +8,11 @@ public import TCPModel
 public struct ProxyConfiguration: Sendable {
     /// The listening address.
     public var listen: Endpoint
-    /// The upstream's address.
+    /// The upstream's address; unused by a forward proxy.
     public var upstream: Endpoint
+    /// The settings of a forward proxy, whose clients name the destination of each connection; `nil` for a proxy of one
+    /// upstream.
+    public var forward: ForwardSettings?
     /// The initial conditions.
     public var conditions: Conditions
     /// The maximum number of open connections; further ones wait in the kernel's backlog.

@@ -1,3 +1,4 @@
+internal import ForwardProxy
 internal import Impairment
 internal import LinkModel
 internal import Logging
@@ -20,13 +21,17 @@ extension ProxyCore {
             loopDetected()
             throw LoopError()
         }
-        let session = Session(channel, on: linkDriver, passed: passed) { [weak self] session in
-            self?.dial(for: session)
-        }
-        session.onEnd = { [weak self, unowned session] in self?.sessionEnded(session) }
         try setSocketOptions(of: channel, .client)
-        try channel.pipeline.syncOperations.addHandler(SocketHandler(.client, of: session))
-        sessions[ObjectIdentifier(session)] = session
+        if forward != nil {
+            try acceptForward(channel, passed: passed)
+        } else {
+            let session = Session(channel, on: linkDriver, passed: passed) { [weak self] session in
+                self?.dial(for: session)
+            }
+            session.onEnd = { [weak self, unowned session] in self?.sessionEnded(session) }
+            try channel.pipeline.syncOperations.addHandler(SocketHandler(.client, of: session))
+            sessions[ObjectIdentifier(session)] = session
+        }
         slots.acquire()
         connectionsAccepted += 1
         updateReadSizes()
@@ -37,7 +42,8 @@ extension ProxyCore {
     }
 
     func sessionEnded(_ session: Session) {
-        linkDriver.ended(session)
+        session.driver.ended(session)
+        countEnded(session)
         let removed = sessions.removeValue(forKey: ObjectIdentifier(session))
         precondition(removed != nil, "a session ended twice")
         updateReadSizes()
@@ -80,6 +86,10 @@ extension ProxyCore {
             LoopDetector.shared.recordDial(from: port, passed: session.passed, by: proxyNumber)
         }
         let start = NIODeadline.now()
+        if let target = session.target {
+            if target.addresses.isEmpty { return _ = session.upstreamFailed(.refusedByRule) }
+            return dial(target.addresses, since: start, for: session)
+        }
         guard configuration.resolvesPerConnection else {
             return dial(upstream.current(on: eventLoop), since: start, for: session)
         }
@@ -129,11 +139,16 @@ extension ProxyCore {
     }
 
     private func dialFailed(_ error: any Error, for session: Session) {
-        if session.upstreamFailed() { dialFailed(error) }
+        if session.upstreamFailed(Self.failure(of: error)) { dialFailed(error) }
     }
 
     /// Records a connection whose dials have failed.
     func dialFailed(_ error: any Error) {
+        if forward != nil {
+            // The client learns the reason.
+            dialsFailed += 1
+            return
+        }
         if upstream.immediate?.allSatisfy(isOwnAddress) == true { return loopDetected() }
         dialsFailed += 1
         warnThatDialFailed(error)

@@ -7,7 +7,7 @@ internal import NIOPosix
 extension ProxyCore {
     /// Creates the fast path; returns `nil` if the system has none or the link is observed.
     func makeFastPath() -> FastPath? {
-        guard configuration.allowsFastPath, configuration.isUnobserved else { return nil }
+        guard configuration.allowsFastPath, configuration.isUnobserved, forward == nil else { return nil }
         return FastPath(on: eventLoop) { [unowned self] in
             let bound = NIOLoopBound(self, eventLoop: eventLoop)
             let eventLoop = eventLoop

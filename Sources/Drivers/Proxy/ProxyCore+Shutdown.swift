@@ -30,8 +30,9 @@ extension ProxyCore {
             session.close(abortively: traffic != .none)
             if traffic != .none { haveAllArrived = false }
         }
-        if sessions.isEmpty {
-            linkDriver.shutDown()
+        for client in forwardClients.values where !client.hasSessions { client.close() }
+        if sessions.isEmpty && forwardClients.values.allSatisfy({ !$0.hasSessions }) {
+            shutDownDrivers()
             return promise.succeed(haveAllArrived)
         }
         let continuation = { [haveAllArrived] in self.drain(promise, haveAllArrived: haveAllArrived) }
@@ -53,12 +54,17 @@ extension ProxyCore {
             self.listener = nil
             // The driver is shut down before the sessions are closed, because the link's reactions to their closing are
             // not needed.
-            self.linkDriver.shutDown()
+            self.shutDownDrivers()
             let fastPathIsClosed = self.closeFastPath(.discard).nonisolated()
             let sessionsAreClosed = self.closeSessions()
             let isClosed = self.withTimeout(TurnBudget.waitMax, sessionsAreClosed.and(fastPathIsClosed).map { _ in })
             return isClosed.and(listenerIsClosed).map { _ in }
         }.nonisolated()
+    }
+
+    private func shutDownDrivers() {
+        linkDriver.shutDown()
+        for driver in ruleDrivers.values { driver.shutDown() }
     }
 
     /// Closes the fast path; connections that are not idle continue on the link.
@@ -72,6 +78,7 @@ extension ProxyCore {
         let promise = allSessionsEnded ?? eventLoop.makePromise(of: Void.self)
         allSessionsEnded = promise
         if sessions.isEmpty { promise.succeed() }
+        for client in forwardClients.values { client.close() }
         close(Array(sessions.values)[...])
         return promise.futureResult
     }

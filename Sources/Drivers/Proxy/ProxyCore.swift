@@ -1,3 +1,4 @@
+internal import ForwardProxy
 internal import Impairment
 internal import LinkModel
 internal import Logging
@@ -21,6 +22,15 @@ final class ProxyCore {
     /// The identity of the proxy in this process, for the loop detector.
     let proxyNumber = LoopDetector.shared.newProxy()
     private var listeningPort: Int?
+
+    /// The settings of a forward proxy; `nil` for a proxy of one upstream.
+    var forward: ForwardSettings?
+    /// Clients of a forward proxy whose connection no session has taken over.
+    var forwardClients: [ObjectIdentifier: ForwardClient] = [:]
+    /// The links of rules with conditions of their own.
+    var ruleDrivers: [HostRules.Treatment: LinkDriver] = [:]
+    let names: NameTable
+    var hostTraffic = HostTrafficTable()
 
     var connectionsAccepted = 0
     var dialsFailed = 0
@@ -67,6 +77,8 @@ final class ProxyCore {
         self.logger = logger
         slots = ConnectionSlots(max: configuration.connectionsMax)
         numbers = ConnectionNumbers()
+        forward = configuration.forward
+        names = NameTable(on: eventLoop, within: configuration.connectTimeout)
         linkDriver = LinkDriver(configuration, numbers: numbers, on: eventLoop)
         fastPath = makeFastPath()
         linkDriver.onFault = { [logger] in logger.info("\(Self.text($0))") }
@@ -99,7 +111,8 @@ final class ProxyCore {
             address, bootstrap, configuration.synDropMethod ?? .best, on: eventLoop, logger: logger)
         self.listener = listener
         listener.onFailure = onFailure
-        linkDriver.onReachabilityChange = { [weak listener] in _ = listener?.set($0) }
+        // The clients of a forward proxy connect to a port of this machine; the link applies to what they open through it.
+        if forward == nil { linkDriver.onReachabilityChange = { [weak listener] in _ = listener?.set($0) } }
         listener.onReady = { [weak self] in self?.openFastPath() }
         listener.onSocketClosed = { [weak self] in
             // The fast path has a duplicate of the closed socket; an empty change detaches its connections.
@@ -112,7 +125,7 @@ final class ProxyCore {
                 .flatMap { port in
                     self.listeningPort = port
                     LoopDetector.shared.recordListening(port)
-                    return listener.set(self.linkDriver.reachability).assumeIsolated().map { _ in
+                    return listener.set(self.reachability).assumeIsolated().map { _ in
                         self.openFastPath()
                         return port
                     }.nonisolated()
@@ -135,10 +148,13 @@ final class ProxyCore {
         listeningPort = nil
     }
 
+    /// The treatment of the clients' SYNs.
+    private var reachability: Reachability { forward == nil ? linkDriver.reachability : .open }
+
     /// Returns a future that succeeds when the listener treats new connections as the link requires.
     private func applyReachability() -> EventLoopFuture<Void> {
         guard let listener, !isStopping else { return eventLoop.makeSucceededVoidFuture() }
-        return listener.set(linkDriver.reachability)
+        return listener.set(reachability)
     }
 
     /// Accepts new connections if a slot is free; otherwise they wait in the kernel's backlog.

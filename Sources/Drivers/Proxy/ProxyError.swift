@@ -10,6 +10,18 @@ public struct ProxyError: Error, CustomStringConvertible {
     public let reason: String
     /// The name of the system's error, such as EADDRINUSE; `nil` if the cause is another.
     public let errnoName: String?
+    /// The cause of ``Code/cannotResolve``.
+    let lookupFailure: LookupFailure?
+
+    /// The causes that the system's resolver tells apart.
+    enum LookupFailure {
+        /// The name has no address, or does not exist.
+        case noAddress
+        /// No name server responds.
+        case timeout
+        /// A name server failed, or too many lookups are under way.
+        case other
+    }
 
     /// The kinds of errors.
     public enum Code: Hashable, Sendable {
@@ -21,7 +33,10 @@ public struct ProxyError: Error, CustomStringConvertible {
         case upstreamIsProxy
     }
 
-    init(code: Code, endpoint: Endpoint, reason: String, errnoName: String? = nil) {
+    init(
+        code: Code, endpoint: Endpoint, reason: String, errnoName: String? = nil, lookupFailure: LookupFailure? = nil
+    ) {
+        self.lookupFailure = lookupFailure
         self.code = code
         self.endpoint = endpoint
         self.reason = reason

@@ -1,3 +1,4 @@
+internal import ForwardProxy
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
@@ -8,7 +9,7 @@ internal import TCPModel
 /// Translates socket events into ``Impairment/SocketEvent`` and ``Impairment/SocketAction`` into calls on channels. The
 /// conduit makes all decisions.
 final class Session {
-    private let driver: LinkDriver
+    let driver: LinkDriver
     private let dial: (Session) -> Void
     /// Called once, when the session has no socket left.
     var onEnd: () -> Void = {}
@@ -21,8 +22,8 @@ final class Session {
     private(set) var endReason: ConnectionEndReason?
     /// Whether the link has closed or aborted a socket.
     private var wasReset = false
-    /// The handler of the client's socket (`up`) and of the upstream's (`down`).
-    private var handlers: PerDirection<SocketHandler?> = PerDirection(up: nil, down: nil)
+    /// The client's socket (`up`) and the upstream's (`down`).
+    private var handlers: PerDirection<(any SessionSocket)?> = PerDirection(up: nil, down: nil)
     private var openChannels = 0
     /// The sockets of dials under way; the first that connects becomes the upstream's socket.
     private var dialling: [SocketHandler] = []
@@ -54,6 +55,12 @@ final class Session {
     let relayID: ConnectionID?
     /// The client's address.
     let clientAddress: Endpoint?
+    /// The destination that the client has named to a forward proxy, with its addresses.
+    let target: ForwardTarget?
+    /// The reason for which the target could not be connected.
+    private(set) var connectFailure: ConnectFailure?
+    /// Whether the connection to the target has been established for the client.
+    private(set) var isEstablished = false
 
     /// Creates the session of a new client.
     ///
@@ -61,7 +68,7 @@ final class Session {
     ///   ``upstreamFailed()``.
     init(
         _ client: any Channel, on driver: LinkDriver, passed: [LoopDetector.ProxyNumber] = [],
-        dial: @escaping (Session) -> Void
+        target: ForwardTarget? = nil, dial: @escaping (Session) -> Void
     ) {
         self.clientChannel = client
         self.passed = passed
@@ -71,6 +78,7 @@ final class Session {
         bytesRead = PerDirection(up: 0, down: 0)
         seed = nil
         relayID = nil
+        self.target = target
         clientAddress = client.remoteAddress.map(Endpoint.init(_:))
     }
 
@@ -78,6 +86,7 @@ final class Session {
     /// channels.
     init(resuming detached: DetachedConnection, on driver: LinkDriver, dial: @escaping (Session) -> Void) {
         clientChannel = nil
+        target = nil
         passed = detached.proxiesPassed
         recordedDials = detached.dialRecords
         self.driver = driver
@@ -128,7 +137,7 @@ final class Session {
     // MARK: Events of the sockets
 
     /// Handles the client's channel becoming active: opens the flow and dials the upstream.
-    func clientConnected(_ handler: SocketHandler) {
+    func clientConnected(_ handler: any SessionSocket) {
         handlers.up = handler
         openChannels += 1
         if detached != nil { return socketAttached(handler) }
@@ -146,7 +155,7 @@ final class Session {
 
     /// Handles a channel of a connection from the fast path becoming active. Once both are, the bytes that the fast
     /// path had read enter the link first.
-    private func socketAttached(_ handler: SocketHandler) {
+    private func socketAttached(_ handler: any SessionSocket) {
         if flow == nil || isClosed { return handler.close() }
         handler.pauseReading()
         let isComplete = handlers.up != nil && (handlers.down != nil || detached?.server == nil)
@@ -198,8 +207,9 @@ final class Session {
     var needsUpstream: Bool { flow != nil && !isClosed }
 
     /// Handles the failure of all dials. Returns whether the connection still needed one.
-    func upstreamFailed() -> Bool {
+    func upstreamFailed(_ failure: ConnectFailure = .connectionRefused) -> Bool {
         cancelDials()
+        connectFailure = failure
         dialIsFinished = true
         let wasNeeded = needsUpstream
         if endReason == nil, wasNeeded { endReason = .unreachable }
@@ -213,7 +223,7 @@ final class Session {
     var hasBacklog: Bool { driver.hasBacklog }
 
     /// Defers a socket's read until the backlog is processed.
-    func deferRead(of handler: SocketHandler) { driver.deferRead(of: handler) }
+    func deferRead(of handler: any SessionSocket) { driver.deferRead(of: handler) }
 
     /// Passes an event of one of the sockets to the link.
     func receive(_ event: SocketEvent) {
@@ -284,6 +294,9 @@ final class Session {
             } else {
                 return execute(.reset(side))
             }
+        case .established:
+            isEstablished = true
+            handlers.up?.established()
         case .pauseReading(let side):
             startsPaused[side.sendDirection] = true
             handlers[side.sendDirection]?.pauseReading()

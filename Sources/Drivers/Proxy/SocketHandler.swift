@@ -6,7 +6,7 @@ internal import NIOCore
 ///
 /// Reports the socket's events to the session, gates reads for back-pressure, and closes the socket: the output after
 /// all pending writes (FIN), or both directions at once (FIN or RST).
-final class SocketHandler: ChannelDuplexHandler {
+final class SocketHandler: ChannelDuplexHandler, SessionSocket {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -27,8 +27,11 @@ final class SocketHandler: ChannelDuplexHandler {
     /// Whether the fast path had sent the FIN before the socket was wrapped in a channel. NIO does not know of that
     /// FIN.
     private let finWasSent: Bool
+    /// The negotiation of a forward proxy that awaits the connection, and replies for it.
+    private var tunnel: ForwardClient?
 
-    init(_ side: Side, of session: Session, finWasSent: Bool = false) {
+    init(_ side: Side, of session: Session, finWasSent: Bool = false, tunnel: ForwardClient? = nil) {
+        self.tunnel = tunnel
         self.side = side
         self.session = session
         self.finWasSent = finWasSent
@@ -94,6 +97,7 @@ final class SocketHandler: ChannelDuplexHandler {
         }
         let session = session
         self.session = nil
+        tunnel = nil
         session?.channelClosed(side)
     }
 
@@ -147,6 +151,11 @@ final class SocketHandler: ChannelDuplexHandler {
         (try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
+    func established() {
+        tunnel?.established()
+        tunnel = nil
+    }
+
     func pauseReading() { isPaused = true }
 
     func resumeReading() {
@@ -182,9 +191,13 @@ final class SocketHandler: ChannelDuplexHandler {
         written.futureResult.assumeIsolated().whenComplete { _ in self.context?.close(promise: nil) }
     }
 
-    /// Aborts the connection (RST).
+    /// Aborts the connection (RST). A client that awaits a connection gets the reply that it has failed.
     func reset() {
         guard let context else { return }
+        if let tunnel {
+            self.tunnel = nil
+            return tunnel.failed(session?.connectFailure)
+        }
         context.flush()
         ResetOnClose.arm(context.channel)
         context.close(promise: nil)
@@ -194,6 +207,7 @@ final class SocketHandler: ChannelDuplexHandler {
     /// ``resetDelayMax`` at the latest. An immediate RST would drop what the kernel has not sent yet.
     func resetAfterWrites() {
         guard let context else { return }
+        if tunnel != nil { return reset() }
         isPaused = true
         isResetting = true
         context.flush()

@@ -23,8 +23,16 @@ struct ProxyCommand: AsyncParsableCommand {
               slowlane proxy --upstream 8000 --profile ./office.yaml
               slowlane proxy --upstream 8000 --timeline subway --seed 7
               slowlane proxy --upstream 8000 --dashboard
+              slowlane proxy --forward --listen 127.0.0.1:9000 --profile 3g
+              slowlane proxy --forward --to '*.cdn.test=wifi' --map api.test=127.0.0.1:8000
               slowlane proxy --upstream 8000 --netem-up 'delay 100ms' \\
                   --netem-down 'delay 100ms loss 2% rate 780kbit'
+
+            With --forward, clients name the server of each connection: HTTP CONNECT, requests
+            with a whole URL, SOCKS 5, 4 and 4a, on one port ('curl -x http://127.0.0.1:9000
+            https://example.com/'). All their connections share one link, as on one device. A
+            client is told "connected" when the modelled handshake is complete. A browser that
+            opens the address of the port gets instructions (docs/forward-proxy.md).
 
             A fault of HTTP exchanges is a rule on one line (docs/proxy.md):
               slowlane proxy --upstream 8000 --fault 'POST /notes/ nth 3 before-response stall'
@@ -91,7 +99,13 @@ struct ProxyCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Address of the server, HOST:PORT, or a port of this machine.", valueName: "host:port"))
-    var upstream: String
+    var upstream: String?
+
+    @Flag(help: "Be a forward proxy: clients name the server of each connection.")
+    var forward = false
+
+    @OptionGroup(title: "Forward proxy") var destinations: ForwardOptions
+    @OptionGroup(title: "Access to a forward proxy") var access: ForwardAccessOptions
 
     @OptionGroup(title: "Network conditions (default: none)") var link: LinkOptions
 
@@ -143,12 +157,9 @@ struct ProxyCommand: AsyncParsableCommand {
 
     func validate() throws {
         try AddressArgument.check(listen, option: "--listen")
-        try AddressArgument.check(upstream, option: "--upstream")
+        try validateUpstream()
         guard Endpoint(listen) != nil else {
             throw ValidationError("--listen '\(listen)' must be HOST:PORT, such as 127.0.0.1:9000, [::1]:9000 or 9000")
-        }
-        guard let upstream = Endpoint(upstream), upstream.port > 0 else {
-            throw ValidationError("--upstream '\(upstream)' must be HOST:PORT, such as localhost:8000 or 8000")
         }
         _ = try faultRules()
         if let maxConnections, !(1...1_000_000).contains(maxConnections) {
@@ -167,6 +178,24 @@ struct ProxyCommand: AsyncParsableCommand {
         }
     }
 
+    private func validateUpstream() throws {
+        guard let upstream else {
+            if forward { return }
+            throw ValidationError(
+                "give the server with --upstream HOST:PORT, or --forward for a proxy whose clients name the server")
+        }
+        if forward {
+            throw ValidationError("give --upstream or --forward, not both; clients of a forward proxy name the server")
+        }
+        if !destinations.to.isEmpty || !destinations.map.isEmpty || access.isGiven {
+            throw ValidationError("--to, --map, --allow, --user and --password-file need --forward")
+        }
+        try AddressArgument.check(upstream, option: "--upstream")
+        guard let endpoint = Endpoint(upstream), endpoint.port > 0 else {
+            throw ValidationError("--upstream '\(upstream)' must be HOST:PORT, such as localhost:8000 or 8000")
+        }
+    }
+
     private func faultRules() throws -> [FaultRule] {
         guard fault.count <= SharedLink.faultRulesMax else {
             throw ValidationError("--fault: at most \(SharedLink.faultRulesMax) faults are possible")
@@ -181,13 +210,14 @@ struct ProxyCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        guard let listen = Endpoint(listen), let upstream = Endpoint(upstream) else { throw ExitStatus.usage }
+        guard let listen = Endpoint(listen) else { throw ExitStatus.usage }
+        let upstream = upstream.flatMap { Endpoint($0) }
         let console = Console(wantsStatusLine: !quiet)
         let link = try link.link(console)
         let logger = Logger(label: "slowlane") { _ in ConsoleLogHandler(console, level: quiet ? .error : .info) }
 
         var configuration = try ProxyConfiguration(
-            listen: listen, upstream: upstream,
+            listen: listen, upstream: upstream ?? Endpoint(host: "127.0.0.1", port: 0),
             connectionsMax: ConnectionLimit.connectionsMax(
                 maxConnections, default: ProxyConfiguration.connectionsMaxDefault, console),
             connectTimeout: .nanoseconds(Int64(connectTimeout * 1e9)))
@@ -196,7 +226,9 @@ struct ProxyCommand: AsyncParsableCommand {
         configuration.serverStack = self.link.server
         link.apply(to: &configuration)
         configuration.faultRules = try faultRules()
-        let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: upstream, console) }
+        if forward { configuration.forward = try forwardSettings(listen: listen, console) }
+        let server = upstream.map { "\($0)" } ?? "any server"
+        let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: server, console) }
         if let capture {
             configuration.onPacket = {
                 capture.append(
@@ -216,7 +248,7 @@ struct ProxyCommand: AsyncParsableCommand {
         }
         let dashboard = try await startDashboard(console)
         let adopted = await dashboard?.api.adopt(
-            proxy, named: "proxy", upstream: "\(upstream)", conditions: configuration.conditions,
+            proxy, named: "proxy", upstream: server, conditions: configuration.conditions,
             profile: profileName(of: link), timeline: link.timeline, seed: configuration.seed)
         var stops: InteractiveProxy.StopReasons = []
         if untilEof { stops.insert(.inputEnd) }
@@ -224,7 +256,7 @@ struct ProxyCommand: AsyncParsableCommand {
         var session = InteractiveProxy(
             proxy, console: console, events: events, conditionsName: link.name, timeline: link.timeline,
             grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet, stops: stops, adopted: adopted)
-        session.announce(upstream: upstream, conditions: link.text)
+        session.announce(upstream: server, conditions: link.text)
         if let dashboard { console.print("dashboard \(dashboard.url)") }
         // The event loop logs, and must not wait for the reader of the output.
         console.writeAsynchronously()
@@ -240,6 +272,12 @@ struct ProxyCommand: AsyncParsableCommand {
                 throw ExitStatus.unavailable
             }
         }
+    }
+
+    private func forwardSettings(listen: Endpoint, _ console: Console) throws -> ForwardSettings {
+        var settings = try destinations.settings(console)
+        try access.apply(to: &settings, listen: listen, console)
+        return settings
     }
 
     private func startDashboard(_ console: Console) async throws -> ForegroundDashboard? {
@@ -260,7 +298,7 @@ struct ProxyCommand: AsyncParsableCommand {
     }
 
     private func linkCapture(
-        _ path: String, listen: Endpoint, upstream: Endpoint, _ console: Console
+        _ path: String, listen: Endpoint, upstream: String, _ console: Console
     ) throws -> LinkCapture {
         do {
             return try LinkCapture(

@@ -14,17 +14,17 @@ struct EstablishmentTests {
     @Test func theReportFollowsOneRoundTrip() {
         var sockets = VirtualSockets(Self.slow)
         let id = sockets.open(reportsEstablishment: true, looksUpName: false)
-        sockets.wait(Self.delay * 2 - .milliseconds(1))
+        sockets.wait(Self.delay + Self.delay - .milliseconds(1))
         #expect(sockets.established[id] == nil)
         sockets.wait(.milliseconds(2))
-        #expect(sockets.established[id]?.sinceStart == Self.delay * 2)
+        #expect(sockets.established[id]?.sinceStart == Self.delay + Self.delay)
     }
 
     @Test func aLookupPrecedesTheHandshake() {
         var sockets = VirtualSockets(Self.slow)
         let id = sockets.open(reportsEstablishment: true)
         sockets.runToQuiet()
-        #expect(sockets.established[id]?.sinceStart == .seconds(3) + Self.delay * 2)
+        #expect(sockets.established[id]?.sinceStart == .seconds(3) + Self.delay + Self.delay)
     }
 
     @Test func theReportWaitsForTheUpstream() {
@@ -55,7 +55,7 @@ struct EstablishmentTests {
         var sockets = VirtualSockets(Self.slow)
         let id = sockets.open(connected: false, reportsEstablishment: true, looksUpName: false)
         sockets.report(.gone(.server), id)
-        sockets.wait(Self.delay * 2 - .milliseconds(1))
+        sockets.wait(Self.delay + Self.delay - .milliseconds(1))
         #expect(!sockets.socket(.client, id).gotReset)
         sockets.wait(.milliseconds(2))
         #expect(sockets.socket(.client, id).gotReset && sockets.established[id] == nil)

@@ -81,7 +81,7 @@ struct InteractiveProxy {
     }
 
     /// Prints the addresses of the proxy, and a warning if other machines can reach the upstream through it.
-    func announce(upstream: Endpoint, conditions: String) {
+    func announce(upstream: String, conditions: String) {
         let address = proxy.address
         guard !LocalAddresses.isLoopback(address.host) else {
             return console.print("listening on \(address) -> \(upstream), \(conditions)")

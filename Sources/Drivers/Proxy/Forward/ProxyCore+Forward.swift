@@ -1,0 +1,200 @@
+internal import Determinism
+internal import ForwardProxy
+internal import Impairment
+internal import LinkModel
+internal import NIOCore
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The forward proxy: clients that name their destinations, the links of rules, counters by destination.
+extension ProxyCore {
+    /// Creates the handler of an accepted client.
+    func acceptForward(_ channel: any Channel, passed: [LoopDetector.ProxyNumber]) throws {
+        guard let forward, mayConnect(channel.remoteAddress, forward) else { throw ClientNotAllowedError() }
+        let redirected = channel.remoteAddress?.port.flatMap { forward.redirections?.take(fromPort: $0) }
+        let client = ForwardClient(self, passed: passed, redirected: redirected)
+        try channel.pipeline.syncOperations.addHandler(client)
+        forwardClients[ObjectIdentifier(client)] = client
+    }
+
+    /// The error that closes the channel of a client from another address than those allowed.
+    private struct ClientNotAllowedError: Error {}
+
+    private func mayConnect(_ client: SocketAddress?, _ forward: ForwardSettings) -> Bool {
+        guard !forward.clientsAllowed.isEmpty else { return true }
+        guard let client, let host = LoopDetector.host(client) else { return false }
+        let peer = Destination(host: host, port: client.port ?? 0)
+        return LoopDetector.isLoopback(host) || forward.clientsAllowed.contains { $0.matches(peer) }
+    }
+
+    /// Handles that a client's connection has ended, or that a session has taken it over with its slot.
+    func forwardClientEnded(_ client: ForwardClient, keepsSlot: Bool) {
+        guard forwardClients.removeValue(forKey: ObjectIdentifier(client)) != nil, !keepsSlot else { return }
+        slots.release()
+        updateAccepting()
+    }
+
+    /// The settings of negotiations.
+    var negotiationSettings: NegotiationSettings {
+        let listening = listener?.address.map { address in
+            Destination(host: LoopDetector.host(address) ?? "127.0.0.1", port: address.port ?? 0)
+        }
+        let addresses = forward?.addresses ?? []
+        return NegotiationSettings(
+            addresses: addresses.isEmpty ? listening.map { [$0] } ?? [] : addresses, credentials: forward?.credentials)
+    }
+
+    /// The failure of a connection that the link has aborted before it was established.
+    var failureOfReset: ConnectFailure {
+        linkDriver.conditions.connectionPolicy == .open ? .connectionRefused : .unreachable
+    }
+
+    // MARK: Destinations
+
+    /// Looks up a destination and chooses its link. Passes a function to `done` that creates the session of a client's
+    /// channel, or the reason for which there is none.
+    func openForward(
+        _ destination: Destination, for client: ForwardClient,
+        _ done: @escaping (Result<(any Channel) -> Session, ConnectFailure>) -> Void
+    ) {
+        let fail: (ConnectFailure) -> Void = { failure in
+            self.hostTraffic.change(destination) { $0.connectionsFailed += 1 }
+            done(.failure(failure))
+        }
+        guard let forward, !isStopping else { return fail(.unreachable) }
+        let target = forward.rules.mapped(destination)
+        let isMapped = target != destination
+        guard isMapped || forward.policy.isAllowed(destination) else { return fail(.notAllowed) }
+        let treatment = forward.rules.treatment(of: destination)?.treatment
+        let driver = driver(for: treatment)
+        let succeed: ([SocketAddress]) -> Void = { addresses in
+            done(
+                .success { channel in
+                    let target = ForwardTarget(destination: destination, addresses: addresses)
+                    return Session(channel, on: driver, passed: client.passed, target: target) { [weak self] session in
+                        self?.dial(for: session)
+                    }
+                })
+        }
+        switch driver.conditions.connectionPolicy {
+        case .open: break
+        // The portal responds in place of the destination.
+        case .portal: return succeed([])
+        case .offline: return fail(.unreachable)
+        case .dns: return fail(destination.isNumericAddress ? .unreachable : .nameServerFailure)
+        }
+        switch treatment {
+        case .dnsFailure(let failure):
+            let time = failure == .timeout ? configuration.connectTimeout : driver.lookupDelay
+            eventLoop.assumeIsolated().scheduleTask(in: time) { fail(failure.connectFailure) }
+        case .refuse: succeed([])
+        case .conditions, .direct, .block, nil:
+            names.look(up: destination, at: target, delay: driver.lookupDelay, isLost: driver.isOut) { outcome in
+                switch outcome {
+                case .failure(let failure): fail(failure)
+                case .success(let found):
+                    let others = found.filter { !self.isOwnAddress($0) }
+                    if others.isEmpty { return fail(.loop) }
+                    let addresses = others.filter { isMapped || Self.isAllowed($0, of: destination, forward.policy) }
+                    if addresses.isEmpty { fail(.notAllowed) } else { succeed(addresses) }
+                }
+            }
+        }
+    }
+
+    private static func isAllowed(
+        _ address: SocketAddress, of destination: Destination, _ policy: DestinationPolicy
+    ) -> Bool {
+        guard let host = LoopDetector.host(address), let address = IPAddress(host) else { return false }
+        return policy.isAllowed(address, of: destination)
+    }
+
+    /// Adds a session of a client.
+    ///
+    /// - Parameter takesSlot: Whether the session needs a slot of its own; otherwise it takes over the client's.
+    func add(_ session: Session, takesSlot: Bool) {
+        session.onEnd = { [weak self, unowned session] in self?.sessionEnded(session) }
+        sessions[ObjectIdentifier(session)] = session
+        if takesSlot { slots.acquire() }
+        updateReadSizes()
+    }
+
+    /// Returns the reason for which a dial has failed.
+    static func failure(of error: any Error) -> ConnectFailure {
+        switch error {
+        case ChannelError.connectTimeout: return .connectionTimeout
+        case let error as IOError:
+            return switch error.errnoCode {
+            case ETIMEDOUT: .connectionTimeout
+            case ENETUNREACH, EHOSTUNREACH, EADDRNOTAVAIL, EACCES, EPERM: .unreachable
+            default: .connectionRefused
+            }
+        default: return .connectionRefused
+        }
+    }
+
+    // MARK: Links of rules
+
+    /// Returns the link of a rule: one for each treatment that has conditions of its own, otherwise the device's.
+    private func driver(for treatment: HostRules.Treatment?) -> LinkDriver {
+        let conditions: Conditions
+        switch treatment {
+        case nil, .refuse, .dnsFailure: return linkDriver
+        case .direct: conditions = .clear
+        case .block: conditions = Self.blocked
+        case .conditions(let name):
+            guard let named = forward?.conditions[name] else { return linkDriver }
+            conditions = named
+        }
+        guard let treatment else { return linkDriver }
+        if let driver = ruleDrivers[treatment] { return driver }
+        var settings = configuration
+        settings.conditions = conditions
+        settings.timeline = nil
+        settings.toxics = []
+        settings.linkName = "\(configuration.linkName)/\(treatment)"
+        let driver = LinkDriver(settings, numbers: numbers, on: eventLoop)
+        driver.onFault = linkDriver.onFault
+        for observer in linkDriver.observers { driver.attach(observer) }
+        ruleDrivers[treatment] = driver
+        return driver
+    }
+
+    private static let blocked = Conditions(
+        up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))
+
+    /// Replaces the rules; they apply to connections that are opened from now on.
+    func setForward(_ settings: ForwardSettings) { forward = settings }
+
+    /// The counters by destination, with the bytes of open connections.
+    func trafficByHost() -> [HostTraffic] {
+        var table = hostTraffic
+        for session in sessions.values { Self.count(session, in: &table) }
+        return table.all
+    }
+
+    /// Adds the traffic of a session that has ended to the counters of its destination.
+    func countEnded(_ session: Session) { Self.count(session, in: &hostTraffic, hasEnded: true) }
+
+    private static func count(_ session: Session, in table: inout HostTrafficTable, hasEnded: Bool = false) {
+        guard let target = session.target else { return }
+        table.change(target.destination) { row in
+            if session.isEstablished { row.connections += 1 } else if hasEnded { row.connectionsFailed += 1 }
+            for direction in Direction.allCases { row.bytes[direction] += session.bytesRead[direction] }
+        }
+    }
+}
+
+extension LinkDriver {
+    /// The delay of a lookup now.
+    var lookupDelay: TimeAmount { .nanoseconds(link.conditions.dnsDelay.count) }
+
+    /// Whether no packet passes in at least one direction.
+    var isOut: Bool { link.hasOutage(.up) || link.hasOutage(.down) }
+}
