@@ -98,7 +98,8 @@ let package = Package(
         target(
             "Drivers", "Proxy",
             [
-                "Determinism", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "CRelay", "DequeModule", "HeapModule",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "CRelay", "DequeModule",
+                "HeapModule",
                 "Logging",
                 "NIOConcurrencyHelpers", "NIOCore", "NIOPosix",
             ]),
@@ -151,7 +152,8 @@ let package = Package(
             "Program", "slowlane",
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "Client", "Scenario", "ConfigFiles",
-                "ForwardProxy", "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI", "CommandSupport",
+                "ForwardProxy", "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI",
+                "CommandSupport",
                 "ScenarioRunner", "MutantGallery", "ArgumentParser", "Logging", "NIOCore", "NIOPosix",
             ]),
         target(
@@ -204,8 +206,8 @@ let package = Package(
         tests(
             "Drivers", "ProxyTests",
             [
-                "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "Proxy", "NotesService", "NotesServer",
-                "TestSupport", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix",
+                "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "Proxy", "NotesService",
+                "NotesServer", "TestSupport", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix",
             ]),
         tests(
             "Drivers", "PacketCaptureTests",

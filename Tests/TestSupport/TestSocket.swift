@@ -40,8 +40,13 @@ public final class TestSocket: Sendable {
     deinit { _ = systemClose(descriptor) }
 
     /// Connects to a port of the loopback interface; fails with EINPROGRESS after `milliseconds` without a response.
-    public static func connect(port: Int, within milliseconds: Int = 10_000) throws -> TestSocket {
+    ///
+    /// - Parameter own: The local port; 0 for a free one.
+    public static func connect(
+        port: Int, from own: Int = 0, within milliseconds: Int = 10_000
+    ) throws -> TestSocket {
         let socket = TestSocket(makeDescriptor())
+        if own > 0, !bindLoopback(socket.descriptor, own) { throw Failure(call: "bind", code: errno) }
         var limit = timeval(tv_sec: milliseconds / 1000, tv_usec: .init(milliseconds % 1000 * 1000))
         setsockopt(socket.descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var address = loopback(port)

@@ -1,4 +1,5 @@
-internal import LinkModel
+public import Determinism
+public import LinkModel
 internal import TCPModel
 
 /// The ends of streams and connections: FIN, RST, orphans.
@@ -204,6 +205,12 @@ extension SharedLink {
             if !conduits[id].isGone(side) { emit(.reset(side), id) }
             end(id)
         }
+    }
+
+    /// Removes a connection that continues elsewhere; its sockets stay as they are.
+    public mutating func release(_ id: FlowID, at time: Instant) {
+        advance(to: time)
+        if conduits.contains(id) { end(id) }
     }
 
     /// Removes a connection.

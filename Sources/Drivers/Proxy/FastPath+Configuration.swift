@@ -1,5 +1,6 @@
 internal import Determinism
 internal import Impairment
+internal import LinkModel
 internal import NIOCore
 
 #if canImport(Darwin)
@@ -20,7 +21,8 @@ extension RelayPortConfiguration {
         resolveUpstream: @escaping @Sendable (RelayToken) -> Void,
         onLoop: @escaping @Sendable () -> Void,
         onDialFailed: @escaping @Sendable (any Error) -> Void,
-        onAcceptPaused: @escaping @Sendable (IOError?) -> Void
+        onAcceptPaused: @escaping @Sendable (IOError?) -> Void,
+        onClosed: (@Sendable (Int, PerDirection<Int>) -> Void)? = nil
     ) {
         let (limits, keepAlive) = (configuration.buffers, configuration.keepAlive)
         self.init(
@@ -41,7 +43,8 @@ extension RelayPortConfiguration {
             recordDial: { server, address, passed in
                 Self.recordDial(server, to: address, passed: passed, by: proxy)
             },
-            resolveUpstream: resolveUpstream, onDialFailed: onDialFailed, onAcceptPaused: onAcceptPaused)
+            resolveUpstream: resolveUpstream, onDialFailed: onDialFailed, onAcceptPaused: onAcceptPaused,
+            onClosed: onClosed)
     }
 
     /// Binds the socket of a dial that may lead to a proxy of this process, and records its local port.

@@ -205,6 +205,11 @@ final class LinkDriver {
         return true
     }
 
+    /// Removes a connection whose sockets the fast path has taken over.
+    func release(_ id: FlowID) {
+        change { $0.release(id, at: $1) }
+    }
+
     /// Aborts all connections.
     func abortConnections() {
         change { $0.abortConnections(at: $1) }

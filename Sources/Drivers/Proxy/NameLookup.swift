@@ -39,7 +39,8 @@ enum NameLookup {
             }
         }
         guard !addresses.isEmpty else {
-            throw ProxyError(code: .cannotResolve, endpoint: endpoint, reason: "its name has no address", lookupFailure: .noAddress)
+            throw ProxyError(
+                code: .cannotResolve, endpoint: endpoint, reason: "its name has no address", lookupFailure: .noAddress)
         }
         return addresses
     }

@@ -1,3 +1,4 @@
+internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -7,10 +8,13 @@ internal import NIOPosix
 extension ProxyCore {
     /// Creates the fast path; returns `nil` if the system has none or the link is observed.
     func makeFastPath() -> FastPath? {
-        guard configuration.allowsFastPath, configuration.isUnobserved, forward == nil else { return nil }
+        guard configuration.allowsFastPath, configuration.isUnobserved else { return nil }
         return FastPath(on: eventLoop) { [unowned self] in
             let bound = NIOLoopBound(self, eventLoop: eventLoop)
             let eventLoop = eventLoop
+            let tunnelClosed: @Sendable (Int, PerDirection<Int>) -> Void = { number, bytes in
+                eventLoop.execute { bound.value.tunnelClosed(number, bytes) }
+            }
             return RelayPortConfiguration(
                 configuration, proxy: proxyNumber,
                 addresses: upstream.immediate.map { $0.filter { !isOwnAddress($0) } },
@@ -18,7 +22,8 @@ extension ProxyCore {
                 resolveUpstream: { connection in eventLoop.execute { bound.value.resolveUpstream(for: connection) } },
                 onLoop: { eventLoop.execute { bound.value.loopDetected() } },
                 onDialFailed: { error in eventLoop.execute { bound.value.dialFailed(error) } },
-                onAcceptPaused: { error in eventLoop.execute { bound.value.acceptPaused(error) } })
+                onAcceptPaused: { error in eventLoop.execute { bound.value.acceptPaused(error) } },
+                onClosed: forward == nil ? nil : tunnelClosed)
         }
     }
 
@@ -27,7 +32,8 @@ extension ProxyCore {
         guard let fastPath, let listener, !fastPath.isDraining, !isStopping, linkDriver.isPassThrough else {
             return
         }
-        fastPath.open(listener)
+        // The clients of a forward proxy negotiate first.
+        fastPath.open(forward == nil ? listener : nil)
     }
 
     /// Moves the connections of the frozen fast path to the link, a limited number per turn.

@@ -30,6 +30,8 @@ final class ProxyCore {
     /// The links of rules with conditions of their own.
     var ruleDrivers: [HostRules.Treatment: LinkDriver] = [:]
     let names: NameTable
+    /// The destinations of tunnels on the fast path, by connection number.
+    var relayed: [Int: Destination] = [:]
     var hostTraffic = HostTrafficTable()
 
     var connectionsAccepted = 0

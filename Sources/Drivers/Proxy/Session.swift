@@ -260,6 +260,29 @@ final class Session {
         }
     }
 
+    /// Whether the fast path has taken over the connection and its slot.
+    private(set) var isHandedOver = false
+
+    /// Releases an established connection of which the link has forwarded nothing, and returns its sockets for the fast
+    /// path; `nil` if the connection must stay on the link.
+    func handOver() -> AcceptedConnection? {
+        guard let flow, isEstablished, !isClosed, bytesRead == PerDirection(up: 0, down: 0), bytesUnsent == 0,
+            endReason == nil, let client = handlers.up as? SocketHandler, let server = handlers.down as? SocketHandler,
+            let clientSocket = client.duplicate(), let serverSocket = server.duplicate()
+        else { return nil }
+        isHandedOver = true
+        handlers = PerDirection(up: nil, down: nil)
+        openChannels = 0
+        // NIO closes its own descriptors; the connections stay open with the duplicates.
+        client.discard()
+        server.discard()
+        driver.release(flow)
+        return AcceptedConnection(
+            client: clientSocket, number: number, seed: driver.seed, startedAt: startedAt, proxiesPassed: passed,
+            dial: .success(
+                AcceptedConnection.Dial(server: serverSocket, remainingAddresses: [], record: recordedDials.last)))
+    }
+
     // MARK: Actions of the conduit
 
     /// Executes an action. Returns whether the session must be flushed because of it.

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import Foundation
 internal import ForwardProxy
+internal import Foundation
 internal import Proxy
 
 /// The options of a forward proxy's destinations: `--to` and `--map`.
@@ -80,7 +80,8 @@ struct ForwardAccessOptions: ParsableArguments {
             do {
                 let pattern = try HostPattern(parsing: text)
                 guard case .network = pattern.hosts, pattern.port == nil else {
-                    console.error("--allow '\(text.prefix(80))' must be an address or a network, such as 192.168.1.0/24")
+                    console.error(
+                        "--allow '\(text.prefix(80))' must be an address or a network, such as 192.168.1.0/24")
                     throw ExitStatus.usage
                 }
                 settings.clientsAllowed.append(pattern)

@@ -146,7 +146,8 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Tunnels
 
-    /// Whether a session has taken over the client's slot.
+    /// The tunnel's session, which has taken over the client's slot.
+    private weak var session: Session?
     private var hasTunnelSession = false
 
     private func negotiate() {
@@ -173,6 +174,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
             case .failure(let failure): self.finish(with: self.failureReply(failure))
             case .success(let make):
                 let session = make(context.channel)
+                self.session = session
                 self.hasTunnelSession = true
                 self.core.add(session, takesSlot: false)
                 let handler = SocketHandler(.client, of: session, tunnel: self)
@@ -185,18 +187,26 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Handles that the tunnel is established: the reply leaves, then the bytes that the client has sent early follow
-    /// over the link.
+    /// Handles that the tunnel is established: writes the reply.
     func established() {
-        guard state == .connecting, let context else { return }
+        guard state == .connecting else { return }
         if redirected == nil { write(negotiation.established()) }
-        let early = negotiation.takeRemainder()
+        core.forwardClientEnded(self, keepsSlot: true)
         state = .closing
+        // Nothing is read before the fast path has the socket, because the bytes would have to cross the link first.
+        guard let session, negotiation.bytesKept == 0, !inputIsClosed, core.mayRelay(session) else { return leave() }
+        isPaused = true
+        core.moveToFastPath(session) { [weak self] in self?.leave() }
+    }
+
+    /// Leaves the pipeline; the bytes that the client has sent early go over the link.
+    private func leave() {
+        guard let context else { return }
+        let early = negotiation.takeRemainder()
         if early.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(early)) }
         if inputIsClosed { context.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
         context.fireChannelReadComplete()
         setPaused(false)
-        core.forwardClientEnded(self, keepsSlot: true)
         context.pipeline.syncOperations.removeHandler(self, promise: nil)
     }
 

@@ -115,6 +115,31 @@ extension ProxyCore {
         return policy.isAllowed(address, of: destination)
     }
 
+    /// Whether the fast path may carry a tunnel: no conditions apply to it.
+    func mayRelay(_ session: Session) -> Bool { fastPath?.isOpen == true && session.driver === linkDriver }
+
+    /// Passes an established tunnel to the fast path; calls `otherwise` if it has carried a byte, or conditions apply.
+    ///
+    /// Later, so that the link has finished with the action that reported the establishment.
+    func moveToFastPath(_ session: Session, otherwise: @escaping () -> Void) {
+        linkDriver.runLater { _ in
+            guard let fastPath = self.fastPath, fastPath.isOpen, let connection = session.handOver() else {
+                return otherwise()
+            }
+            self.relayed[connection.number] = session.target?.destination
+            fastPath.adopt(connection)
+        }
+    }
+
+    /// Handles that the fast path has closed a tunnel.
+    func tunnelClosed(_ number: Int, _ bytes: PerDirection<Int>) {
+        updateAccepting()
+        guard let destination = relayed.removeValue(forKey: number) else { return }
+        hostTraffic.change(destination) { row in
+            for direction in Direction.allCases { row.bytes[direction] += bytes[direction] }
+        }
+    }
+
     /// Adds a session of a client.
     ///
     /// - Parameter takesSlot: Whether the session needs a slot of its own; otherwise it takes over the client's.

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// A client connection on its way from the relay that accepted it to the relay that forwards it.
-struct AcceptedConnection: Sendable {
+/// A client connection on its way to the relay that forwards it: from the relay that accepted it, or from the link.
+package struct AcceptedConnection: Sendable {
     /// A dial that has been started.
     struct Dial: Sendable {
         let server: OwnedSocket

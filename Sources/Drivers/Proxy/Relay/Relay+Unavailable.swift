@@ -39,6 +39,7 @@
         package func traffic(of token: RelayToken) -> RelayedTraffic { switch never {} }
         package func statuses(of token: RelayToken) -> [RelayedConnectionStatus] { switch never {} }
         package func slotReleased(_ token: RelayToken) { switch never {} }
+        package func adopt(_ accepted: AcceptedConnection, on token: RelayToken) { switch never {} }
         package func dial(_ token: RelayToken, _ addresses: Result<[SocketAddress], any Error>) { switch never {} }
     }
 #endif

@@ -24,6 +24,9 @@
                 connection.discardHeldBytes(direction, buffers.pipes)
             }
             connection.closeEarlierDials()
+            connection.port.configuration.onClosed?(
+                connection.number,
+                PerDirection(up: connection.streams.up.bytesRead, down: connection.streams.down.bytesRead))
             remove(connection)
             let (port, token) = (connection.port, connection.port.token)
             let wasFull = port.configuration.slots.release()

@@ -1,3 +1,4 @@
+package import LinkModel
 package import NIOCore
 
 /// An entry in a register of dials, withdrawn when its last reference is released.
@@ -37,6 +38,8 @@ package struct RelayPortConfiguration: Sendable {
     /// Called when clients wait in the kernel's backlog: with `nil` if no slot is free, with the error if `accept`
     /// failed.
     let onAcceptPaused: @Sendable (IOError?) -> Void
+    /// Called with the number of a connection and the bytes read in each direction when a relay has closed it.
+    let onClosed: (@Sendable (Int, PerDirection<Int>) -> Void)?
 
     /// Creates a configuration; the parameters are described at the properties.
     package init(
@@ -48,7 +51,8 @@ package struct RelayPortConfiguration: Sendable {
         recordDial: @escaping @Sendable (CInt, SocketAddress, [Int]) -> DialRecord?,
         resolveUpstream: @escaping @Sendable (RelayToken) -> Void,
         onDialFailed: @escaping @Sendable (any Error) -> Void,
-        onAcceptPaused: @escaping @Sendable (IOError?) -> Void
+        onAcceptPaused: @escaping @Sendable (IOError?) -> Void,
+        onClosed: (@Sendable (Int, PerDirection<Int>) -> Void)? = nil
     ) {
         self.addresses = addresses
         self.connectTimeout = connectTimeout
@@ -64,5 +68,6 @@ package struct RelayPortConfiguration: Sendable {
         self.resolveUpstream = resolveUpstream
         self.onDialFailed = onDialFailed
         self.onAcceptPaused = onAcceptPaused
+        self.onClosed = onClosed
     }
 }
