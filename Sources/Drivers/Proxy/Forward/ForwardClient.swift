@@ -19,6 +19,8 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         case negotiating
         /// Looking up and connecting the destination of a tunnel.
         case connecting
+        /// Awaiting the fast path, which takes over the established tunnel unless it has carried a byte.
+        case leaving
         /// Forwarding requests in absolute form.
         case forwarding
         /// The last bytes are being written, or the connection is closed.
@@ -92,7 +94,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         case .negotiating:
             negotiation.received(bytes)
             negotiate()
-        case .connecting:
+        case .connecting, .leaving:
             negotiation.received(bytes)
             if negotiation.bytesKept > Negotiation.bytesKeptMax { isPaused = true }
         case .forwarding:
@@ -112,7 +114,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         inputIsClosed = true
         switch state {
         case .negotiating: context.close(promise: nil)
-        case .connecting: break
+        case .connecting, .leaving: break
         case .forwarding:
             forwarder.clientClosed()
             runActions()
@@ -192,16 +194,23 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         guard state == .connecting else { return }
         if redirected == nil { write(negotiation.established()) }
         core.forwardClientEnded(self, keepsSlot: true)
-        state = .closing
+        state = .leaving
+        guard let session, hasNoEarlyBytes, core.mayRelay(session) else { return leave() }
         // Nothing is read before the fast path has the socket, because the bytes would have to cross the link first.
-        guard let session, negotiation.bytesKept == 0, !inputIsClosed, core.mayRelay(session) else { return leave() }
-        isPaused = true
-        core.moveToFastPath(session) { [weak self] in self?.leave() }
+        try? context?.channel.syncOptions?.setOption(.autoRead, value: false)
+        core.moveToFastPath(session, of: self) { [weak self] in
+            guard let self else { return }
+            try? context?.channel.syncOptions?.setOption(.autoRead, value: true)
+            leave()
+        }
     }
+
+    /// Whether the client has sent nothing after its request for the tunnel.
+    var hasNoEarlyBytes: Bool { negotiation.bytesKept == 0 && !inputIsClosed }
 
     /// Leaves the pipeline; the bytes that the client has sent early go over the link.
     private func leave() {
-        guard let context else { return }
+        guard state == .leaving, let context else { return }
         let early = negotiation.takeRemainder()
         if early.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(early)) }
         if inputIsClosed { context.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }

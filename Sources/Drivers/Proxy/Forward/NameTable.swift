@@ -5,7 +5,7 @@ internal import NIOCore
 /// resolver.
 ///
 /// A lookup takes the time of the system's resolver and at least the delay of the conditions (`dnsDelay`); while the
-/// link is out, it gets no answer. `getaddrinfo` reports no time to live, so an answer is used for ``cacheTime``.
+/// link is out, its queries are lost. `getaddrinfo` reports no time to live, so an answer is used for ``cacheTime``.
 /// Used on its proxy's event loop only.
 final class NameTable {
     typealias Outcome = Result<[SocketAddress], ConnectFailure>
@@ -17,6 +17,8 @@ final class NameTable {
 
     /// The time for which an answer is used.
     static let cacheTime = TimeAmount.seconds(60)
+    /// The time after which a query without an answer is repeated.
+    static let repetitionTime = TimeAmount.seconds(5)
     /// The number of names in the cache; further answers are not kept.
     static let namesMax = 4_096
 
@@ -38,9 +40,9 @@ final class NameTable {
     ///   - name: The host that the client has named.
     ///   - target: The host that is looked up in its place.
     ///   - delay: The least time of a lookup.
-    ///   - isLost: Whether queries are lost now.
+    ///   - isLost: Returns whether a query is lost now. It is repeated after ``repetitionTime``, as by glibc's resolver.
     func look(
-        up name: Destination, at target: Destination, delay: TimeAmount, isLost: Bool,
+        up name: Destination, at target: Destination, delay: TimeAmount, isLost: @escaping () -> Bool,
         _ done: @escaping (Outcome) -> Void
     ) {
         let endpoint = Endpoint(host: target.host, port: target.port)
@@ -56,8 +58,19 @@ final class NameTable {
             return
         }
         waiting[key] = [finish]
-        if isLost {
-            eventLoop.assumeIsolated().scheduleTask(in: timeMax) { self.complete(key, .failure(.lookupTimeout)) }
+        query(key, endpoint, delay: delay, isLost: isLost, until: .now() + timeMax)
+    }
+
+    private func query(
+        _ key: [UInt8], _ endpoint: Endpoint, delay: TimeAmount, isLost: @escaping () -> Bool,
+        until deadline: NIODeadline
+    ) {
+        if isLost() {
+            let next = NIODeadline.now() + Self.repetitionTime
+            eventLoop.assumeIsolated().scheduleTask(deadline: min(next, deadline)) {
+                if next > deadline { return self.complete(key, .failure(.lookupTimeout)) }
+                self.query(key, endpoint, delay: delay, isLost: isLost, until: deadline)
+            }
             return
         }
         let readyAt = NIODeadline.now() + delay

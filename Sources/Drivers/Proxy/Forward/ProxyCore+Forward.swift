@@ -95,7 +95,7 @@ extension ProxyCore {
             eventLoop.assumeIsolated().scheduleTask(in: time) { fail(failure.connectFailure) }
         case .refuse: succeed([])
         case .conditions, .direct, .block, nil:
-            names.look(up: destination, at: target, delay: driver.lookupDelay, isLost: driver.isOut) { outcome in
+            names.look(up: destination, at: target, delay: driver.lookupDelay, isLost: { driver.isOut }) { outcome in
                 switch outcome {
                 case .failure(let failure): fail(failure)
                 case .success(let found):
@@ -121,9 +121,11 @@ extension ProxyCore {
     /// Passes an established tunnel to the fast path; calls `otherwise` if it has carried a byte, or conditions apply.
     ///
     /// Later, so that the link has finished with the action that reported the establishment.
-    func moveToFastPath(_ session: Session, otherwise: @escaping () -> Void) {
+    func moveToFastPath(_ session: Session, of client: ForwardClient, otherwise: @escaping () -> Void) {
         linkDriver.runLater { _ in
-            guard let fastPath = self.fastPath, fastPath.isOpen, let connection = session.handOver() else {
+            guard let fastPath = self.fastPath, fastPath.isOpen, client.hasNoEarlyBytes,
+                let connection = session.handOver()
+            else {
                 return otherwise()
             }
             self.relayed[connection.number] = session.target?.destination
