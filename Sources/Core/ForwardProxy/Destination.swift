@@ -11,6 +11,16 @@ public struct Destination: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
+    /// Creates the destination of an authority of a URL (`api.test:443`, `[::1]:80`); `nil` if it is none.
+    ///
+    /// - Parameter defaultPort: The port if the authority has none; `nil` if it must have one.
+    public init?(authority: String, defaultPort: Int? = nil) {
+        guard let destination = try? HostSyntax.destination(Array(authority.utf8)[...], defaultPort: defaultPort) else {
+            return nil
+        }
+        self = destination
+    }
+
     /// The address, if the host is one.
     public var address: IPAddress? { IPAddress(host) }
 

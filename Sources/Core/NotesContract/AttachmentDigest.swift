@@ -1,3 +1,5 @@
+internal import Wire
+
 /// The SHA-256 digest of an attachment.
 public struct AttachmentDigest: Hashable, Sendable, CustomStringConvertible {
     /// The number of bytes of a digest.
@@ -39,7 +41,7 @@ public struct AttachmentDigest: Hashable, Sendable, CustomStringConvertible {
             guard value.count >= 2, value.first == UInt8(ascii: ":"), value.last == UInt8(ascii: ":") else {
                 return nil
             }
-            found = Base64.decoded(value.dropFirst().dropLast())
+            found = Base64.decode(value.dropFirst().dropLast())
             guard found?.count == AttachmentDigest.bytesCount else { return nil }
         }
         guard let found else { return nil }
@@ -50,44 +52,5 @@ public struct AttachmentDigest: Hashable, Sendable, CustomStringConvertible {
     public var field: String { "sha-256=:\(description):" }
 
     /// The digest in base64.
-    public var description: String { Base64.encoded(bytes) }
-}
-
-/// Base64 (RFC 4648, 4).
-enum Base64 {
-    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    private static let padding = UInt8(ascii: "=")
-
-    static func encoded(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let some = bytes[start..<min(start + 3, bytes.count)]
-            let bits = some.reduce(0 as UInt32) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - some.count))
-            for position in 0..<4 {
-                text.append(
-                    position <= some.count ? alphabet[Int(bits >> UInt32(18 - 6 * position) & 63)] : padding)
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    /// Returns the bytes of a text, with or without its padding; `nil` if the text is not base64.
-    static func decoded(_ text: some Collection<UInt8>) -> [UInt8]? {
-        var digits = Array(text)
-        if digits.count % 4 == 0 {
-            for _ in 0..<2 where digits.last == padding { digits.removeLast() }
-        }
-        guard digits.count % 4 != 1 else { return nil }
-        var bytes: [UInt8] = []
-        var (bits, count): (UInt32, UInt32) = (0, 0)
-        for digit in digits {
-            guard let value = alphabet.firstIndex(of: digit) else { return nil }
-            bits = (bits << 6 | UInt32(value)) & 0xFFFF
-            count += 6
-            guard count >= 8 else { continue }
-            count -= 8
-            bytes.append(UInt8(truncatingIfNeeded: bits >> count))
-        }
-        return bytes
-    }
+    public var description: String { Base64.encode(bytes) }
 }

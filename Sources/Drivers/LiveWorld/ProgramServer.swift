@@ -5,6 +5,7 @@ internal import NIOPosix
 internal import Proxy
 internal import Scenario
 internal import Synchronization
+internal import Wire
 internal import Worlds
 
 #if canImport(Darwin)

@@ -2,6 +2,7 @@ internal import Client
 internal import LiveClient
 internal import NotesContract
 internal import Scenario
+internal import Wire
 internal import Worlds
 
 /// A writer in real time: requests to the server, each on a connection of its own.

@@ -465,12 +465,3 @@ extension Scenario: CustomTestStringConvertible {
         #expect(result.verdict.result == .pass, "\(Self.reasons(result.verdict))")
     }
 }
-
-@Suite struct Base64Tests {
-    /// The test vectors of RFC 4648, section 10.
-    @Test(arguments: [
-        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
-        ("foobar", "Zm9vYmFy"),
-    ])
-    func bytesAreEncoded(_ text: String, _ encoded: String) { #expect(Base64.encode(Array(text.utf8)) == encoded) }
-}

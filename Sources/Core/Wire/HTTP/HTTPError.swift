@@ -1,3 +1,5 @@
+public import HTTPTypes
+
 /// The reason why bytes are not HTTP/1.1, or why a message cannot be serialised.
 public enum HTTPError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The start line is neither a request line nor a status line.
@@ -36,6 +38,15 @@ public enum HTTPError: Error, Hashable, Sendable, CustomStringConvertible {
         case .endedEarly: "the stream ended inside a message"
         case .unexpectedResponse: "a response without a request"
         case .unwritable(let part): "the \(part) contains characters that must not be sent"
+        }
+    }
+
+    /// The status of the response to bytes that are not an HTTP request.
+    public var status: HTTPResponse.Status {
+        switch self {
+        case .unknownCoding: .notImplemented
+        case .badVersion: .httpVersionNotSupported
+        default: .badRequest
         }
     }
 }

@@ -22,6 +22,11 @@ public struct HTTPRequestHead: Hashable, Sendable {
         self.init(method: method, target: target, version: version, fields: try HTTPFields(checking: fields))
     }
 
+    /// Returns the head with another target, without spaces and control characters, and other header fields.
+    public func with(target: String, _ fields: HTTPFields) -> HTTPRequestHead {
+        HTTPRequestHead(method: request.method, target: target, version: version, fields: fields)
+    }
+
     init(method: HTTPRequest.Method, target: String, version: HTTPVersion, fields: HTTPFields) {
         request = HTTPRequest(method: method, scheme: nil, authority: nil, path: target, headerFields: fields)
         self.version = version

@@ -19,6 +19,11 @@ public struct HTTPResponseHead: Hashable, Sendable {
         self.init(version: version, status: status, reason: reason, fields: try HTTPFields(checking: fields))
     }
 
+    /// Returns the head with other header fields.
+    public func with(_ fields: HTTPFields) -> HTTPResponseHead {
+        HTTPResponseHead(version: version, status: status, reason: reason, fields: fields)
+    }
+
     init(version: HTTPVersion, status: Int, reason: String, fields: HTTPFields) {
         response = HTTPResponse(
             status: HTTPResponse.Status(code: status, reasonPhrase: reason), headerFields: fields)

@@ -32,7 +32,7 @@ extension HTTPServerMachine {
                 // A client that closes within a head expects no response.
                 end(.close)
             } else {
-                reject(HTTPServerRequest.status(of: error))
+                reject(error.status)
             }
         }
     }

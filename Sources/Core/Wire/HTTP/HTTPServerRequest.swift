@@ -73,15 +73,6 @@ public struct HTTPServerRequest: Sendable {
         let path = String(Substring(rest[end...]))
         return (String(Substring(rest[..<end])), path.utf8.first == UInt8(ascii: "/") ? path : "/" + path)
     }
-
-    /// Returns the status for bytes that are not an HTTP request.
-    static func status(of error: HTTPError) -> HTTPResponse.Status {
-        switch error {
-        case .unknownCoding: .notImplemented
-        case .badVersion: .httpVersionNotSupported
-        default: .badRequest
-        }
-    }
 }
 
 extension HTTPServerLimits {

@@ -4,6 +4,7 @@ internal import NotesContract
 internal import NotesService
 internal import Scenario
 internal import Synchronization
+internal import Wire
 
 /// The notes server: the service with a database in memory and clocks that follow virtual time.
 final class Server {
