@@ -1,6 +1,7 @@
 import Determinism
 import ForwardProxy
 import LinkModel
+import NIOCore
 import NIOPosix
 import TestSupport
 import Testing

@@ -19,6 +19,8 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         case negotiating
         /// Looking up and connecting the destination of a tunnel.
         case connecting
+        /// Leaving an established tunnel to its session or to the fast path.
+        case leaving
         /// Forwarding requests in absolute form.
         case forwarding
         /// The last bytes are being written, or the connection is closed.
@@ -92,7 +94,8 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         case .negotiating:
             negotiation.received(bytes)
             negotiate()
-        case .connecting:
+        // While leaving, a read ends that had begun before.
+        case .connecting, .leaving:
             negotiation.received(bytes)
             if negotiation.bytesKept > Negotiation.bytesKeptMax { isPaused = true }
         case .forwarding:
@@ -112,7 +115,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         inputIsClosed = true
         switch state {
         case .negotiating: context.close(promise: nil)
-        case .connecting: break
+        case .connecting, .leaving: break
         case .forwarding:
             forwarder.clientClosed()
             runActions()
@@ -192,16 +195,21 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         guard state == .connecting else { return }
         if redirected == nil { write(negotiation.established()) }
         core.forwardClientEnded(self, keepsSlot: true)
-        state = .closing
-        // Nothing is read before the fast path has the socket, because the bytes would have to cross the link first.
-        guard let session, negotiation.bytesKept == 0, !inputIsClosed, core.mayRelay(session) else { return leave() }
+        state = .leaving
+        // Bytes that have been read must cross the link.
+        guard let session, hasReadNothing, core.mayRelay(session) else { return leave() }
         isPaused = true
-        core.moveToFastPath(session) { [weak self] in self?.leave() }
+        core.moveToFastPath(session, if: { [weak self] in self?.hasReadNothing ?? false }) { [weak self] in
+            self?.leave()
+        }
     }
+
+    private var hasReadNothing: Bool { negotiation.bytesKept == 0 && !inputIsClosed }
 
     /// Leaves the pipeline; the bytes that the client has sent early go over the link.
     private func leave() {
-        guard let context else { return }
+        guard let context, state == .leaving else { return }
+        state = .closing
         let early = negotiation.takeRemainder()
         if early.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(early)) }
         if inputIsClosed { context.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
@@ -257,6 +265,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         isRunningActions = true
         while let action = forwarder.takeAction() { execute(action) }
         isRunningActions = false
+        context?.flush()
         if forwarder.isFinished, origins.isEmpty, state == .forwarding { finish(with: ByteBuffer()) }
     }
 

@@ -118,12 +118,14 @@ extension ProxyCore {
     /// Whether the fast path may carry a tunnel: no conditions apply to it.
     func mayRelay(_ session: Session) -> Bool { fastPath?.isOpen == true && session.driver === linkDriver }
 
-    /// Passes an established tunnel to the fast path; calls `otherwise` if it has carried a byte, or conditions apply.
+    /// Passes an established tunnel to the fast path; calls `otherwise` if it has carried a byte, if conditions apply, or
+    /// if it is not possible any more.
     ///
     /// Later, so that the link has finished with the action that reported the establishment.
-    func moveToFastPath(_ session: Session, otherwise: @escaping () -> Void) {
+    func moveToFastPath(_ session: Session, if isPossible: @escaping () -> Bool, otherwise: @escaping () -> Void) {
         linkDriver.runLater { _ in
-            guard let fastPath = self.fastPath, fastPath.isOpen, let connection = session.handOver() else {
+            guard isPossible(), let fastPath = self.fastPath, fastPath.isOpen, let connection = session.handOver()
+            else {
                 return otherwise()
             }
             self.relayed[connection.number] = session.target?.destination
@@ -167,7 +169,7 @@ extension ProxyCore {
     // MARK: Links of rules
 
     /// Returns the link of a rule: one for each treatment that has conditions of its own, otherwise the device's.
-    private func driver(for treatment: HostRules.Treatment?) -> LinkDriver {
+    func driver(for treatment: HostRules.Treatment?) -> LinkDriver {
         let conditions: Conditions
         switch treatment {
         case nil, .refuse, .dnsFailure: return linkDriver
