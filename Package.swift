@@ -134,6 +134,7 @@ let package = Package(
                 "Determinism", "Wire", "LinkModel", "Impairment", "NotesContract", "Client", "Scenario", "Proxy",
                 "HTTPSockets", "NotesServer", "LiveClient", "Worlds", "NIOCore", "NIOPosix",
             ]),
+        target("Drivers", "CommandTraffic", ["CRelay"]),
         target("Drivers", "CommandSupport", ["Determinism", "Wire", "LinkModel", "Proxy", "Logging"]),
         target(
             "Drivers", "ScenarioRunner",
@@ -153,8 +154,8 @@ let package = Package(
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "Client", "Scenario", "ConfigFiles",
                 "ForwardProxy", "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI",
-                "CommandSupport",
-                "ScenarioRunner", "MutantGallery", "ArgumentParser", "Logging", "NIOCore", "NIOPosix",
+                "CommandTraffic", "CommandSupport", "ScenarioRunner", "MutantGallery", "ArgumentParser", "Logging",
+                "NIOCore", "NIOPosix",
             ]),
         target(
             "Program", "SlowlaneTesting",
@@ -239,6 +240,7 @@ let package = Package(
                 "Determinism", "Wire", "LinkModel", "Impairment", "Scenario", "ConfigFiles", "Proxy", "ControlAPI",
                 "TestSupport", "HTTPTypes", "Logging", "NIOCore", "NIOPosix",
             ]),
+        tests("Drivers", "CommandTrafficTests", ["CommandTraffic", "TestSupport"]),
         tests(
             "Drivers", "WorldsTests",
             [
@@ -260,8 +262,8 @@ let package = Package(
         tests(
             "Program", "CommandSupportTests",
             [
-                "Determinism", "Wire", "LinkModel", "Scenario", "ConfigFiles", "PacketCapture", "CommandSupport",
-                "slowlane", "TestSupport", "Logging",
+                "Determinism", "Wire", "LinkModel", "ForwardProxy", "Scenario", "ConfigFiles", "Proxy", "PacketCapture",
+                "CommandTraffic", "CommandSupport", "slowlane", "TestSupport", "Logging",
             ]),
         tests(
             "Program", "CommandTests",

@@ -63,20 +63,30 @@ public enum Terminal {
         }
     }
 
+    #if canImport(Darwin)
+        private static let openFiles = RLIMIT_NOFILE
+        private static let openFilesCeiling = rlim_t(OPEN_MAX)
+    #elseif canImport(Glibc)
+        private static let openFiles = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        private static let openFilesCeiling = rlim_t(1 << 20)
+    #else
+        private static let openFiles = RLIMIT_NOFILE
+        private static let openFilesCeiling = rlim_t(1 << 20)
+    #endif
+    /// The limit that systems have had for decades.
+    private static let openFilesDefault = 256
+
+    /// The limit of open files (`ulimit -n`).
+    package static var openFilesMax: Int {
+        var limit = rlimit()
+        return getrlimit(openFiles, &limit) == 0 ? Int(clamping: limit.rlim_cur) : openFilesDefault
+    }
+
     /// Raises the limit of open files (`ulimit -n`) to the hard limit and returns it.
     package static func raiseOpenFileLimit() -> Int {
+        let (resource, ceiling) = (openFiles, openFilesCeiling)
         var limit = rlimit()
-        #if canImport(Darwin)
-            let resource = RLIMIT_NOFILE
-            let ceiling = rlim_t(OPEN_MAX)
-        #elseif canImport(Glibc)
-            let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-            let ceiling = rlim_t(1 << 20)
-        #else
-            let resource = RLIMIT_NOFILE
-            let ceiling = rlim_t(1 << 20)
-        #endif
-        guard getrlimit(resource, &limit) == 0 else { return 256 }
+        guard getrlimit(resource, &limit) == 0 else { return openFilesDefault }
         let wanted = min(limit.rlim_max, ceiling)
         if limit.rlim_cur < wanted {
             var raised = limit

@@ -245,7 +245,7 @@ public final class Proxy: Sendable {
         try? await done.get()
     }
 
-    private func query<Value: Sendable>(
+    func query<Value: Sendable>(
         _ body: @escaping @Sendable (ProxyCore) -> EventLoopFuture<Value>
     ) async -> Value {
         let core = core

@@ -91,11 +91,11 @@ private struct EventReading: Sendable {
     }
 
     private func print(_ event: EventStreamParser.Event) {
-        guard let data = JSONText.parse(Array(event.data.utf8)) else { return }
         if printsJSON {
-            let line: JSONObject = ["id": .text(event.id), "event": .text(event.type), "data": data]
-            return console.print(JSONValue.object(line).json)
+            if let line = EventLine.json(event) { console.print(line) }
+            return
         }
+        guard let data = JSONText.parse(Array(event.data.utf8)) else { return }
         if event.type == EventLine.summaryType, !printsSummaries { return }
         for line in EventLine.lines(event.type, data) { console.print(line) }
     }

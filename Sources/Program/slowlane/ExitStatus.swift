@@ -4,6 +4,8 @@ internal import ArgumentParser
 enum ExitStatus {
     /// A measurement or an expectation failed, or the server rejected a call.
     static let failed = ExitCode(1)
+    /// No traffic where some is required.
+    static let noTraffic = ExitCode(3)
     /// Wrong arguments (`EX_USAGE`).
     static let usage = ExitCode(64)
     /// Invalid file (`EX_DATAERR`).

@@ -161,7 +161,7 @@ struct ProxyCommand: AsyncParsableCommand {
         guard Endpoint(listen) != nil else {
             throw ValidationError("--listen '\(listen)' must be HOST:PORT, such as 127.0.0.1:9000, [::1]:9000 or 9000")
         }
-        _ = try faultRules()
+        _ = try FaultArguments.rules(fault)
         if let maxConnections, !(1...1_000_000).contains(maxConnections) {
             throw ValidationError("--max-connections \(maxConnections) must be from 1 to 1000000")
         }
@@ -196,19 +196,6 @@ struct ProxyCommand: AsyncParsableCommand {
         }
     }
 
-    private func faultRules() throws -> [FaultRule] {
-        guard fault.count <= SharedLink.faultRulesMax else {
-            throw ValidationError("--fault: at most \(SharedLink.faultRulesMax) faults are possible")
-        }
-        return try fault.map { text in
-            do {
-                return try FaultExpression.parse(text)
-            } catch {
-                throw ValidationError("--fault: \(error)")
-            }
-        }
-    }
-
     func run() async throws {
         guard let listen = Endpoint(listen) else { throw ExitStatus.usage }
         let upstream = upstream.flatMap { Endpoint($0) }
@@ -225,7 +212,7 @@ struct ProxyCommand: AsyncParsableCommand {
         configuration.clientStack = self.link.client
         configuration.serverStack = self.link.server
         link.apply(to: &configuration)
-        configuration.faultRules = try faultRules()
+        configuration.faultRules = try FaultArguments.rules(fault)
         if forward { configuration.forward = try forwardSettings(listen: listen, console) }
         let server = upstream.map { "\($0)" } ?? "any server"
         let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: server, console) }
@@ -249,7 +236,7 @@ struct ProxyCommand: AsyncParsableCommand {
         let dashboard = try await startDashboard(console)
         let adopted = await dashboard?.api.adopt(
             proxy, named: "proxy", upstream: server, conditions: configuration.conditions,
-            profile: profileName(of: link), timeline: link.timeline, seed: configuration.seed)
+            profile: link.profileName, timeline: link.timeline, seed: configuration.seed)
         var stops: InteractiveProxy.StopReasons = []
         if untilEof { stops.insert(.inputEnd) }
         if exitWithParent { stops.insert(.parentExit) }
@@ -290,11 +277,6 @@ struct ProxyCommand: AsyncParsableCommand {
             console.error("\(error)")
             throw ExitStatus.unavailable
         }
-    }
-
-    private func profileName(of link: LinkSource) -> String? {
-        if case .constant(_, let name) = link, name != "netem" { return name }
-        return nil
     }
 
     private func linkCapture(

@@ -77,19 +77,21 @@ struct Slowlane: AsyncParsableCommand {
         discussion: """
             Examples:
               slowlane proxy --upstream localhost:8000 --profile edge
+              slowlane with --profile 3g -- curl https://example.com/
               slowlane server
               slowlane run edit-conflict-after-subway
               slowlane notes-server
               slowlane profiles list
               slowlane measure edge 3g wifi
 
-            Exit status: 0 success; 1 a measurement, an expectation or a server call failed; 3 a run is inconclusive; 4 no \
+            Exit status: 0 success; 1 a measurement, an expectation or a server call failed; 3 a run is inconclusive, or no traffic; 4 no \
             scenario selected; 64 wrong arguments; 65 invalid file; 69 cannot bind the port, reach the server or write the \
-            output; 70 internal error (please report); 77 not permitted; 124 the time limit has passed; 130 interrupted.
+            output; 70 internal error (please report); 77 not permitted; 124 the time limit has passed; 126 a command of 'with' cannot be executed; 127 there is no such command; 130 interrupted.
             """,
         version: SlowlaneVersion.current,
         subcommands: [
-            ProxyCommand.self, ServerCommand.self, ListCommand.self, InspectCommand.self, CreateCommand.self,
+            ProxyCommand.self, WithCommand.self, ServerCommand.self, ListCommand.self, InspectCommand.self,
+            CreateCommand.self,
             ToggleCommand.self, DeleteCommand.self, ToxicCommand.self, LinkCommand.self, ResetCommand.self,
             EventsCommand.self, DemoCommand.self, RunCommand.self, ExploreCommand.self, ShrinkCommand.self,
             MergeReportsCommand.self, MutationTestCommand.self,

@@ -5,7 +5,7 @@ import Testing
 /// The help texts of all commands, at the 80 columns of a pipe.
 @Suite(.tags(.commands), .timeLimit(.minutes(5))) struct HelpTests {
     private static let commands: [[String]] = [
-        [], ["proxy"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
+        [], ["proxy"], ["with"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
         ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["explore"],
         ["shrink"], ["merge-reports"], ["demo"], ["demo", "patterns"],
         ["mutation-test"],
@@ -102,7 +102,7 @@ import Testing
         }
         let all = try await statuses([])
         #expect(all.count > 5)
-        for command in ["run", "explore", "shrink", "server", "demo"] {
+        for command in ["run", "explore", "shrink", "server", "demo", "with"] {
             let own = try await statuses([command])
             #expect(!own.isEmpty && own.isSubset(of: all), "\(command): \(own.subtracting(all))")
         }

@@ -1,7 +1,9 @@
 // Linux system calls that the Swift overlay of the C library does not import, or that other C modules also define, so
-// that the order of imports would select the definition. Empty on other systems.
+// that the order of imports would select the definition. Other systems have only the start of commands.
 #ifndef CRELAY_H
 #define CRELAY_H
+
+#include "CRelayCommand.h"
 
 #if defined(__linux__)
 

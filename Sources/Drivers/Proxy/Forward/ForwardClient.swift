@@ -211,6 +211,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
     /// Leaves the pipeline; the bytes that the client has sent early go over the link.
     private func leave() {
         guard state == .leaving, let context else { return }
+        state = .closing
         let early = negotiation.takeRemainder()
         if early.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(early)) }
         if inputIsClosed { context.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
@@ -266,6 +267,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         isRunningActions = true
         while let action = forwarder.takeAction() { execute(action) }
         isRunningActions = false
+        context?.flush()
         if forwarder.isFinished, origins.isEmpty, state == .forwarding { finish(with: ByteBuffer()) }
     }
 

@@ -169,7 +169,7 @@ extension ProxyCore {
     // MARK: Links of rules
 
     /// Returns the link of a rule: one for each treatment that has conditions of its own, otherwise the device's.
-    private func driver(for treatment: HostRules.Treatment?) -> LinkDriver {
+    func driver(for treatment: HostRules.Treatment?) -> LinkDriver {
         let conditions: Conditions
         switch treatment {
         case nil, .refuse, .dnsFailure: return linkDriver

@@ -30,6 +30,12 @@ enum LinkSource: Sendable {
         }
     }
 
+    /// The name of the profile, if the conditions are those of one.
+    var profileName: String? {
+        if case .constant(_, let name) = self, name != "netem" { return name }
+        return nil
+    }
+
     /// The timeline, if the conditions follow one.
     var timeline: TimelineFile? {
         if case .timeline(let file) = self { return file }

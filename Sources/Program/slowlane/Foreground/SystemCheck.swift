@@ -1,4 +1,5 @@
 internal import CommandSupport
+internal import CommandTraffic
 internal import Foundation
 internal import NIOCore
 internal import NIOPosix
@@ -65,6 +66,7 @@ enum SystemCheck {
             network(),
             synDropping(),
             fastPath(),
+            connectMode(),
         ]
     }
 
@@ -131,6 +133,15 @@ enum SystemCheck {
             : .limitation(
                 "without conditions data is copied in user space; this system has no splice",
                 remedy: "use Linux for hundreds of connections per second or for gigabytes")
+    }
+
+    private static func connectMode() -> Finding {
+        guard let obstacle = ConnectMode.obstacle() else {
+            return .ok("'slowlane with' redirects the connections of every program (connect mode)")
+        }
+        return .limitation(
+            "'slowlane with' reaches only programs that use proxy variables: \(obstacle)",
+            remedy: "use Linux on x86-64 or arm64; in a container, allow seccomp and pidfd_getfd")
     }
 
     private static func network() -> Finding {

@@ -1,4 +1,5 @@
 internal import CommandSupport
+internal import ControlAPI
 internal import Foundation
 internal import Wire
 
@@ -6,6 +7,12 @@ internal import Wire
 enum EventLine {
     /// The types of events that are left out without `--summaries`.
     static let summaryType = "summary"
+
+    /// Returns an event as a JSON object on one line; `nil` if its data is invalid.
+    static func json(_ event: EventStreamParser.Event) -> String? {
+        guard let data = JSONText.parse(Array(event.data.utf8)) else { return nil }
+        return JSONValue.object(["id": .text(event.id), "event": .text(event.type), "data": data]).json
+    }
 
     /// Returns the lines of an event; none for an event of an unknown type.
     ///

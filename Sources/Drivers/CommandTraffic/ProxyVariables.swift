@@ -1,0 +1,75 @@
+/// The variables and flags with which programs use a proxy on this machine.
+///
+/// Which program reads which variable was measured; docs/with.md has the table.
+package struct ProxyVariables {
+    /// The port of the proxy on 127.0.0.1.
+    private let port: Int
+    /// Hosts that are connected without the proxy.
+    private let bypass: [String]
+
+    /// - Parameter bypass: Hosts that are connected without the proxy. Programs exclude none by themselves then, not even
+    ///   localhost, as far as they can be configured.
+    package init(port: Int, bypass: [String] = []) {
+        self.port = port
+        self.bypass = bypass
+    }
+
+    /// Returns the variables to set.
+    ///
+    /// - Parameter javaOptions: The present value of `JAVA_TOOL_OPTIONS`, which is kept.
+    package func variables(javaOptions: String? = nil) -> [(name: String, value: String)] {
+        let (http, socks) = ("http://127.0.0.1:\(port)", "socks5h://127.0.0.1:\(port)")
+        let list = bypass.joined(separator: ",")
+        let java = [
+            "-Dhttp.proxyHost=127.0.0.1", "-Dhttp.proxyPort=\(port)", "-Dhttps.proxyHost=127.0.0.1",
+            "-Dhttps.proxyPort=\(port)", "-Dhttp.nonProxyHosts=\(bypass.joined(separator: "|"))",
+        ]
+        return [
+            // curl and wget read http_proxy only in lower case.
+            ("http_proxy", http), ("HTTP_PROXY", http), ("https_proxy", http), ("HTTPS_PROXY", http),
+            // With socks5h the proxy looks names up, with socks5 the client does.
+            ("all_proxy", socks), ("ALL_PROXY", socks), ("no_proxy", list), ("NO_PROXY", list),
+            ("NODE_USE_ENV_PROXY", "1"), ("GLOBAL_AGENT_HTTP_PROXY", http),
+            ("npm_config_proxy", http), ("npm_config_https_proxy", http),
+            ("CGI_HTTP_PROXY", http), ("SOCKS_SERVER", "127.0.0.1:\(port)"), ("SOCKS_VERSION", "5"),
+            ("JAVA_TOOL_OPTIONS", ([javaOptions].compactMap { $0 } + java).joined(separator: " ")),
+        ]
+    }
+
+    /// Browsers with Chromium's flags.
+    private static let chromiumNames: Set<String> = [
+        "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "google-chrome-beta", "chrome",
+        "chrome-headless-shell", "headless_shell", "microsoft-edge", "microsoft-edge-stable", "brave-browser",
+    ]
+
+    /// Returns a command with the flags that its program needs: Chromium connects to localhost without a proxy otherwise.
+    /// A command with a flag for a proxy is returned as it is.
+    package func command(_ command: [String]) -> [String] {
+        guard let program = command.first, Self.chromiumNames.contains(Self.name(program)),
+            !command.contains(where: { $0.hasPrefix("--proxy-") || $0 == "--no-proxy-server" })
+        else { return command }
+        let list = (["<-loopback>"] + bypass).joined(separator: ";")
+        return [program, "--proxy-server=http://127.0.0.1:\(port)", "--proxy-bypass-list=\(list)"] + command.dropFirst()
+    }
+
+    /// Returns what a command's program does not send through a proxy, in a sentence; `nil` if the program is none of
+    /// those that are known for it.
+    package static func limitation(of command: [String]) -> String? {
+        let program = name(command.first ?? "")
+        switch program {
+        case "node", "npx", "tsx", "bun", "deno":
+            return "Node.js before 22.21 ignores proxy variables"
+        case "go":
+            return "Go programs connect to localhost without a proxy; --map NAME=127.0.0.1:PORT gives a server a name"
+        case "psql", "mysql", "redis-cli", "ssh", "nc", "telnet", "mongosh":
+            return "\(program) does not use proxies"
+        default:
+            return program.hasPrefix("python")
+                ? "aiohttp uses the proxy only with trust_env=True, and raw sockets and database drivers do not" : nil
+        }
+    }
+
+    private static func name(_ program: String) -> String {
+        String(program.split(separator: "/", omittingEmptySubsequences: true).last ?? "")
+    }
+}

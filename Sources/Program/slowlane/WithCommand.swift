@@ -1,0 +1,150 @@
+internal import ArgumentParser
+internal import CommandSupport
+internal import CommandTraffic
+internal import Foundation
+internal import Proxy
+
+/// `slowlane with`.
+struct WithCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "with",
+        abstract: "Run a command whose traffic passes through a slow or lossy network.",
+        discussion: """
+            Examples:
+              slowlane with --profile 3g -- curl https://example.com/
+              slowlane with --profile edge -- npm test
+              slowlane with --timeline subway -- ./app --server localhost:8000
+              slowlane with --map api.test=127.0.0.1:8000 -- curl http://api.test/
+              slowlane with --fault 'POST * nth 2 before-response reset' -- ./app
+              slowlane with --profile 3g --to '*.cdn.test=wifi' -- python3 app.py
+              slowlane with --profile 3g --require-traffic --report out -- pytest
+
+            All TCP connections of the command and of the processes that it starts share one link, as on one device. \
+            There are two modes:
+              connect  redirects the connections of every program (Linux, without root: seccomp)
+              env      sets the variables with which programs use a proxy (http_proxy ...)
+              auto     connect if it works on this machine ('slowlane doctor' tells), else env
+
+            The command has the standard streams, the terminal, the working directory and the variables of this one. \
+            Signals are forwarded to it. At the end, lines on standard error list its hosts, connections and bytes, \
+            the faults, and UDP traffic, which does not pass through the link. docs/with.md describes what each mode \
+            reaches.
+
+            Exit status: that of the command, or 128 + N if signal N has ended it; 3 no connection passed, with \
+            --require-traffic; 126 the command cannot be executed; 127 there is no such command; 64 wrong arguments; \
+            65 invalid file; 69 connect mode does not work here, or the report cannot be written.
+            """)
+
+    @OptionGroup(title: "Network conditions (default: none)") var link: LinkOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "A fault of HTTP exchanges, such as 'POST * nth 3 before-response stall' (repeatable).", valueName: "rule"))
+    var fault: [String] = []
+
+    @OptionGroup(title: "Hosts") var destinations: ForwardOptions
+
+    /// A value of `--mode`.
+    enum Mode: String, CaseIterable, ExpressibleByArgument {
+        case auto, connect, env
+    }
+
+    @Option(help: ArgumentHelp("The way in which connections reach the link: auto, connect or env.", valueName: "mode"))
+    var mode = Mode.auto
+
+    @Option(
+        help: ArgumentHelp(
+            "Hosts that are connected without the link, separated by commas; in connect mode also networks.",
+            valueName: "hosts"))
+    var bypass: String?
+
+    @Flag(help: "Exit with status 3 if the command ends with status 0 and no connection has passed.")
+    var requireTraffic = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Write summary.json and events.jsonl into this folder; it is created if it does not exist.",
+            valueName: "folder"))
+    var report: String?
+
+    @Flag(name: .shortAndLong, help: "Print errors only.")
+    var quiet = false
+
+    @Argument(
+        parsing: .postTerminator,
+        help: ArgumentHelp("The command and its arguments, after '--'.", valueName: "command"))
+    var command: [String] = []
+
+    func validate() throws {
+        guard !command.isEmpty else {
+            throw ValidationError(
+                "give the command after '--', such as 'slowlane with --profile 3g -- curl https://example.com/'")
+        }
+        _ = try FaultArguments.rules(fault)
+    }
+
+    func run() async throws {
+        let console = Console()
+        let source = try link.link(console)
+        // Before the proxy raises it.
+        let openFilesMax = Terminal.openFilesMax
+        var configuration = try ProxyConfiguration(
+            listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: 0),
+            connectionsMax: ConnectionLimit.connectionsMax(
+                nil, default: ProxyConfiguration.connectionsMaxDefault, console))
+        configuration.seed = link.seed
+        configuration.clientStack = link.client
+        configuration.serverStack = link.server
+        source.apply(to: &configuration)
+        configuration.faultRules = try FaultArguments.rules(fault)
+        configuration.forward = try destinations.settings(console)
+        let session = CommandSession(
+            command: command, mode: try chosenMode(console), bypass: bypassed, openFilesMax: openFilesMax,
+            configuration: configuration, conditions: source, reportFolder: report, isQuiet: quiet, console: console)
+        let summary = try await session.run()
+        if !quiet { for line in summary.lines { console.print("slowlane: \(line)", to: .progress) } }
+        if summary.status != 0 { throw ExitCode(summary.status) }
+        if requireTraffic && summary.connections == 0 { throw ExitStatus.noTraffic }
+    }
+
+    private var bypassed: [String] {
+        bypass?.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty } ?? []
+    }
+
+    private func chosenMode(_ console: Console) throws -> CommandSummary.Mode {
+        guard mode != .env else {
+            noteLimitation(console)
+            return .env
+        }
+        guard let obstacle = ConnectMode.obstacle() else {
+            noteLostPrivileges(console)
+            return .connect
+        }
+        guard mode == .auto else {
+            console.error("connect mode does not work here: \(obstacle); use --mode env")
+            throw ExitStatus.unavailable
+        }
+        note("connect mode does not work here: \(obstacle); only programs that use proxy variables pass", console)
+        noteLimitation(console)
+        return .env
+    }
+
+    private func noteLimitation(_ console: Console) {
+        if let text = ProxyVariables.limitation(of: command) { note(text, console) }
+    }
+
+    /// The kernel ignores the owner of a program with this bit, because a filter of system calls must not change what a
+    /// privileged program does.
+    private func noteLostPrivileges(_ console: Console) {
+        guard let program = command.first, let path = ProgramPath.find(program), ProgramPath.changesUser(path) else {
+            return
+        }
+        note(
+            "\(program) runs without the privileges of its owner in connect mode (setuid); --mode env keeps them",
+            console)
+    }
+
+    private func note(_ text: String, _ console: Console) {
+        if !quiet { console.print("slowlane: note: \(text)", to: .progress) }
+    }
+}
