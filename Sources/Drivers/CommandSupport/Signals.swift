@@ -26,12 +26,31 @@ package enum Signals {
         guard hasThread else { return }
         for number in numbers {
             handlers.withLock { $0[number, default: []].append(handler) }
-            signal(number) { number in
-                let code = errno
-                var byte = UInt8(truncatingIfNeeded: number)
-                _ = write(wakeupFD.load(ordering: .relaxed), &byte, 1)
-                errno = code
-            }
+            install(number)
+        }
+    }
+
+    /// Performs the default action of a signal, once. For handlers.
+    static func performDefaultAction(of number: CInt) {
+        signal(number, SIG_DFL)
+        // Another thread could receive a signal of the process later, and handle it. This one receives its own signal
+        // before the calls return; like most threads it blocks signals.
+        raise(number)
+        var unblocked = sigset_t()
+        var blocked = sigset_t()
+        sigemptyset(&unblocked)
+        sigaddset(&unblocked, number)
+        pthread_sigmask(SIG_UNBLOCK, &unblocked, &blocked)
+        pthread_sigmask(SIG_SETMASK, &blocked, nil)
+        install(number)
+    }
+
+    private static func install(_ number: CInt) {
+        signal(number) { number in
+            let code = errno
+            var byte = UInt8(truncatingIfNeeded: number)
+            _ = write(wakeupFD.load(ordering: .relaxed), &byte, 1)
+            errno = code
         }
     }
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What users type: single figures of conditions and words that a shell completes.
+/// What users type: single figures of conditions, words that a shell completes, and keys at the prompt of a proxy.
 @Suite(.tags(.commands), .serialized, .timeLimit(.minutes(10))) struct PromptTests {
     /// Returns the conditions with which a proxy starts.
     private func conditions(_ arguments: [String]) async throws -> String {
@@ -127,5 +127,11 @@ import Testing
             ])
         #expect(try await completions(["link", "api", "lt"], in: here) == ["lte"])
         #expect(try await completions(["run", "no"], in: here).contains("notes.txt") == false)
+    }
+
+    @Test func aTerminalEditsLinesAndGetsItsModeBack() async throws {
+        let file = Repository.root.appending(path: "Tests/Program/CommandTests/Python/edit_line.py")
+        let (status, output) = try await runPython("python", [file.path(), Command.binary.path()])
+        #expect(status == 0 && output.split(separator: "\n").count == 4, "\(output)")
     }
 }
