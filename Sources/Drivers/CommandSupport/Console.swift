@@ -21,7 +21,9 @@ public final class Console: Sendable {
 
     private struct State {
         var status = ""
-        var typed = ""
+        var typed = TypedText()
+        /// Whether the process is suspended, or in the background after that.
+        var isSuspended = false
         var isShown = false
         var isAsynchronous = false
         /// Log and progress lines that are not yet written.
@@ -61,8 +63,7 @@ public final class Console: Sendable {
     /// - Parameter onWritten: Called on any thread when the line has been written or dropped.
     public func print(_ line: String, to stream: Stream = .result, onWritten: (@Sendable () -> Void)? = nil) {
         state.withLock { state in
-            let erased = hasStatusLine && state.isShown ? "\r\u{1B}[K" : ""
-            if !erased.isEmpty { write(erased, to: .progress, &state) }
+            erase(&state)
             write(line + "\n", to: stream, &state, onWritten)
             draw(&state)
         }
@@ -98,7 +99,7 @@ public final class Console: Sendable {
     }
 
     /// Replaces the typed text after the status line.
-    public func show(typed: String) {
+    func show(typed: TypedText) {
         state.withLock { state in
             state.typed = typed
             draw(&state)
@@ -108,20 +109,58 @@ public final class Console: Sendable {
     /// Removes the status line.
     public func clearStatus() {
         state.withLock { state in
-            if hasStatusLine && state.isShown { write("\r\u{1B}[K", to: .progress, &state) }
-            state.isShown = false
+            erase(&state)
             state.status = ""
         }
     }
 
+    /// Hides the status line until ``resume()``.
+    func suspend() {
+        state.withLock { state in
+            erase(&state)
+            state.isSuspended = true
+        }
+    }
+
+    /// Shows the status line again after ``suspend()``.
+    func resume() {
+        state.withLock { state in
+            state.isSuspended = false
+            draw(&state)
+        }
+    }
+
+    /// Rings the bell of the terminal.
+    func ring() {
+        state.withLock { state in write("\u{7}", to: .progress, &state) }
+    }
+
+    private func erase(_ state: inout State) {
+        if hasStatusLine && state.isShown { write("\r\u{1B}[K", to: .progress, &state) }
+        state.isShown = false
+    }
+
     private func draw(_ state: inout State) {
-        guard hasStatusLine, !state.status.isEmpty else { return }
-        let columns = max(20, Terminal.columns - 1)
-        let typed = hasPrompt ? "> " + state.typed.suffix(columns / 2) : ""
-        let status = state.status.prefix(max(0, columns - typed.count - 1))
-        write("\r\u{1B}[K\(status) \(typed)", to: .progress, &state)
+        guard hasStatusLine, !state.status.isEmpty, !state.isSuspended else { return }
+        write("\r\u{1B}[K" + Self.line(state, hasPrompt: hasPrompt, columns: Terminal.columns), to: .progress, &state)
         state.isShown = true
     }
+
+    /// Returns the status line with the prompt, and the sequence that moves the cursor back to its position.
+    private static func line(_ state: State, hasPrompt: Bool, columns: Int) -> String {
+        // A terminal begins a new row when the last column has a character.
+        let columns = max(columnsMin, columns - 1)
+        guard hasPrompt else { return String(state.status.prefix(columns)) }
+        let prompt = " > "
+        let (text, behind) = state.typed.view(columns: columns - min(statusColumnsMin, columns / 2) - prompt.count)
+        let status = state.status.prefix(max(0, columns - prompt.count - text.terminalWidth))
+        return status + prompt + text + (behind > 0 ? "\u{1B}[\(behind)D" : "")
+    }
+
+    /// The narrowest terminal for which the line is made.
+    private static let columnsMin = 20
+    /// The columns of the status that a long typed text leaves.
+    private static let statusColumnsMin = 16
 
     private func write(
         _ text: String, to stream: Stream, _ state: inout State, _ onWritten: (@Sendable () -> Void)? = nil

@@ -15,88 +15,103 @@ internal import Foundation
 package enum InputReader {
     /// The longest line in bytes.
     package static let lineBytesMax = 4096
+    /// The bytes that are read from a terminal at once: pasted text is drawn once per read.
+    private static let terminalReadBytes = 1024
+    /// The interval at which a process in the background looks whether it has returned to the foreground.
+    private static let backgroundInterval: UInt32 = 200_000
 
     /// Starts the thread.
     ///
     /// - Parameters:
-    ///   - console: Shows the typed text if the input is a terminal.
+    ///   - console: Shows the line while it is edited, if the input is a terminal.
+    ///   - words: Returns the words that Tab can complete at the end of a text, in place of its last word.
     ///   - onLine: Receives each line that is not empty.
     ///   - onEnd: Called at the end of the input.
     /// - Returns: A closure that restores the terminal, if its settings were changed.
     package static func start(
-        _ console: Console, onLine: @escaping @Sendable (InputLine) -> Void, onEnd: @escaping @Sendable () -> Void = {}
+        _ console: Console, words: @escaping @Sendable (String) -> [String] = { _ in [] },
+        onLine: @escaping @Sendable (InputLine) -> Void, onEnd: @escaping @Sendable () -> Void = {}
     ) -> (@Sendable () -> Void)? {
-        var restore: (@Sendable () -> Void)?
+        var mode: EditingMode?
         if Terminal.isStandardInput {
             guard Terminal.isInForeground else { return nil }
-            if console.hasStatusLine { restore = Terminal.disableLineBuffering() }
+            if console.hasStatusLine { mode = EditingMode() }
         }
-        let editsLine = restore != nil
-        let thread = Thread {
-            var editor = LineEditor(hasEditingKeys: editsLine)
-            var byte: UInt8 = 0
-            while true {
-                let count = read(STDIN_FILENO, &byte, 1)
-                if count < 0 && errno == EINTR { continue }
-                if count <= 0 { break }
-                if let line = editor.append(byte) { onLine(line) }
-                if editsLine { console.show(typed: editor.text) }
+        mode?.followJobControl(console)
+        let thread = Thread { [mode] in
+            if let mode {
+                editLines(console, mode, LineEditor(words: words), onLine)
+            } else {
+                splitLines(onLine)
             }
-            if let rest = editor.append(UInt8(ascii: "\n")) { onLine(rest) }
             onEnd()
         }
         thread.name = "slowlane.commands"
         thread.start()
-        return restore
+        guard let mode else { return nil }
+        return { mode.leave() }
+    }
+
+    private static func splitLines(_ onLine: (InputLine) -> Void) {
+        var splitter = LineSplitter()
+        // A byte at a time: the rest of the input stays in the pipe while replies are unwritten.
+        while case .bytes(let bytes) = read(bytesMax: 1) {
+            for byte in bytes { if let line = splitter.receive(byte) { onLine(line) } }
+        }
+        if let rest = splitter.receive(UInt8(ascii: "\n")) { onLine(rest) }
+    }
+
+    private static func editLines(
+        _ console: Console, _ mode: EditingMode, _ editor: LineEditor, _ onLine: (InputLine) -> Void
+    ) {
+        var editor = editor
+        while true {
+            let bytes: [UInt8]
+            switch read(bytesMax: terminalReadBytes) {
+            case .bytes(let read): bytes = read
+            case .background:
+                // Not every return to the foreground comes with SIGCONT.
+                while Terminal.isInBackground { usleep(backgroundInterval) }
+                mode.resume(console)
+                continue
+            case .end: return
+            }
+            for byte in bytes {
+                switch editor.receive(byte) {
+                case .line(let line):
+                    console.show(typed: editor.typed)
+                    if case .command(let text) = line { console.print("> \(text)", to: .progress) }
+                    onLine(line)
+                case .words(let words):
+                    let text = words.joined(separator: "  ")
+                    console.print(TextTable.wrapped(text, width: Terminal.columns), to: .progress)
+                case .bell: console.ring()
+                case nil: break
+                }
+            }
+            console.show(typed: editor.typed)
+        }
+    }
+
+    private enum ReadResult {
+        case bytes([UInt8])
+        /// The process is in the background and ignores SIGTTIN, so that it cannot read its terminal.
+        case background
+        case end
+    }
+
+    /// Waits for input.
+    private static func read(bytesMax: Int) -> ReadResult {
+        var bytes = [UInt8](repeating: 0, count: bytesMax)
+        while true {
+            let count = systemRead(STDIN_FILENO, &bytes, bytesMax)
+            if count > 0 { return .bytes(Array(bytes.prefix(count))) }
+            if count < 0 && errno == EINTR { continue }
+            return count < 0 && errno == EIO && Terminal.isInBackground ? .background : .end
+        }
     }
 }
 
-/// A line of standard input.
-public enum InputLine: Hashable, Sendable {
-    /// A command without surrounding white space; never empty.
-    case command(String)
-    /// A line that cannot be a command, with the reason.
-    case invalid(String)
-}
-
-/// A line being read or typed. On a terminal without line buffering, backspace and control-U edit it.
-struct LineEditor {
-    /// Whether keys edit the line. Elsewhere each byte belongs to the line.
-    private let hasEditingKeys: Bool
-    private var bytes: [UInt8] = []
-    private var isTooLong = false
-
-    init(hasEditingKeys: Bool) { self.hasEditingKeys = hasEditingKeys }
-
-    /// The text typed so far.
-    var text: String { String(decoding: bytes, as: UTF8.self) }
-
-    /// Adds a byte; returns the line if the byte finishes one that has more than white space.
-    mutating func append(_ byte: UInt8) -> InputLine? {
-        switch byte {
-        case UInt8(ascii: "\n"), UInt8(ascii: "\r"):
-            return takeLine()
-        case 0x7F where hasEditingKeys, 0x08 where hasEditingKeys:
-            while let last = bytes.popLast(), last & 0xC0 == 0x80 {}
-        case 0x15 where hasEditingKeys:
-            bytes = []
-        case 0..<0x09 where hasEditingKeys, 0x0A..<0x20 where hasEditingKeys:
-            break
-        default:
-            if bytes.count < InputReader.lineBytesMax { bytes.append(byte) } else { isTooLong = !hasEditingKeys }
-        }
-        return nil
-    }
-
-    private mutating func takeLine() -> InputLine? {
-        let (bytes, text, isTooLong) = (bytes, text, isTooLong)
-        self = LineEditor(hasEditingKeys: hasEditingKeys)
-        if isTooLong { return .invalid("the line is longer than \(InputReader.lineBytesMax) bytes") }
-        guard text.utf8.elementsEqual(bytes) else { return .invalid("the line is not valid UTF-8") }
-        if bytes.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) {
-            return .invalid("the line contains a control character")
-        }
-        let command = text.trimmingCharacters(in: .whitespaces)
-        return command.isEmpty ? nil : .command(command)
-    }
+private func systemRead(_ descriptor: CInt, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Int {
+    read(descriptor, buffer, count)
 }

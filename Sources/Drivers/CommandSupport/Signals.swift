@@ -56,17 +56,36 @@ package enum Signals {
         guard hasThread else { return }
         for number in numbers {
             handlers.withLock { $0[number, default: []].append(handler) }
-            var action = sigaction()
-            action.sa_flags = SA_SIGINFO | SA_RESTART
-            #if canImport(Darwin)
-                action.__sigaction_u.__sa_sigaction = handleSignal
-            #elseif canImport(Glibc)
-                action.__sigaction_handler.sa_sigaction = handleSignal
-            #elseif canImport(Musl)
-                action.__sa_handler.sa_sigaction = handleSignal
-            #endif
-            sigaction(number, &action, nil)
+            install(number)
         }
+    }
+
+    /// Performs the default action of a signal, once. For handlers.
+    static func performDefaultAction(of number: CInt) {
+        signal(number, SIG_DFL)
+        // Another thread could receive a signal of the process later, and handle it. This one receives its own signal
+        // before the calls return; like most threads it blocks signals.
+        raise(number)
+        var unblocked = sigset_t()
+        var blocked = sigset_t()
+        sigemptyset(&unblocked)
+        sigaddset(&unblocked, number)
+        pthread_sigmask(SIG_UNBLOCK, &unblocked, &blocked)
+        pthread_sigmask(SIG_SETMASK, &blocked, nil)
+        install(number)
+    }
+
+    private static func install(_ number: CInt) {
+        var action = sigaction()
+        action.sa_flags = SA_SIGINFO | SA_RESTART
+        #if canImport(Darwin)
+            action.__sigaction_u.__sa_sigaction = handleSignal
+        #elseif canImport(Glibc)
+            action.__sigaction_handler.sa_sigaction = handleSignal
+        #elseif canImport(Musl)
+            action.__sa_handler.sa_sigaction = handleSignal
+        #endif
+        sigaction(number, &action, nil)
     }
 
     /// Returns whether this process ignores a signal.

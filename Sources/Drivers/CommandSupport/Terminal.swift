@@ -23,6 +23,12 @@ public enum Terminal {
     /// Whether this process may read the terminal. The system stops a background process that reads it.
     public static var isInForeground: Bool { tcgetpgrp(STDIN_FILENO) == getpgrp() }
 
+    /// Whether this process is a background process of the terminal on standard input.
+    static var isInBackground: Bool {
+        let group = tcgetpgrp(STDIN_FILENO)
+        return group > 0 && group != getpgrp()
+    }
+
     /// The width of the terminal on standard error in columns.
     package static var columns: Int { size(STDERR_FILENO).columns }
 
@@ -45,22 +51,6 @@ public enum Terminal {
         var size = winsize()
         guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
         return (Int(size.ws_col), Int(size.ws_row))
-    }
-
-    /// Switches the terminal to unbuffered, unechoed input.
-    ///
-    /// - Returns: A closure that restores the settings; `nil` if they could not be changed.
-    package static func disableLineBuffering() -> (@Sendable () -> Void)? {
-        var before = termios()
-        guard tcgetattr(STDIN_FILENO, &before) == 0 else { return nil }
-        var raw = before
-        raw.c_lflag &= ~tcflag_t(ICANON | ECHO)
-        guard tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0 else { return nil }
-        let saved = before
-        return {
-            var saved = saved
-            tcsetattr(STDIN_FILENO, TCSADRAIN, &saved)
-        }
     }
 
     #if canImport(Darwin)

@@ -28,9 +28,13 @@ public enum NearestName {
     ) -> String {
         if candidates.count > candidatesMax { return "" }
         if let renamed = RenamedWords.hint(name, in: candidates) { return renamed }
-        if let meant = synonyms[name.lowercased()], candidates.contains(meant) { return "; did you mean '\(meant)'?" }
-        let nearest = of(name, in: candidates)
-        return nearest.isEmpty ? "" : "; did you mean \(nearest.map { "'\($0)'" }.joined(separator: " or "))?"
+        if let meant = synonyms[name.lowercased()], candidates.contains(meant) { return question([meant]) }
+        return question(of(name, in: candidates))
+    }
+
+    /// Returns `"; did you mean 'a' or 'b'?"`, or an empty text without names.
+    static func question(_ names: [String]) -> String {
+        names.isEmpty ? "" : "; did you mean \(names.map { "'\($0)'" }.joined(separator: " or "))?"
     }
 
     /// Returns the number of insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).

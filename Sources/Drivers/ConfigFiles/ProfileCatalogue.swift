@@ -3,9 +3,9 @@ public enum ProfileCatalogue {
     /// The reason why a profile or timeline is not available.
     public enum LookupError: Error, CustomStringConvertible {
         /// No built-in profile has that name.
-        case unknownProfile(name: String, nearest: [String])
+        case unknownProfile(name: String)
         /// No built-in timeline has that name.
-        case unknownTimeline(name: String, nearest: [String])
+        case unknownTimeline(name: String)
         /// The name is a timeline's.
         case isTimeline(name: String)
         /// The file could not be read.
@@ -15,16 +15,13 @@ public enum ProfileCatalogue {
 
         public var description: String {
             switch self {
-            case .unknownProfile(let name, let nearest):
-                let hint =
-                    RenamedWords.hint(name, in: ProfileCatalogue.builtIn.map(\.id))
-                    ?? (nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?")
-                return "no profile is called '\(name)'\(hint) "
+            case .unknownProfile(let name):
+                return "no profile is called '\(name)'\(ProfileCatalogue.profileHint(name)) "
                     + "('slowlane profiles list' shows all; name a file by its path, such as ./\(name).yaml)"
-            case .unknownTimeline(let name, let nearest):
-                let hint = nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?"
-                return "no timeline is called '\(name)'\(hint) ('slowlane profiles list' shows all; name a file by its "
-                    + "path, such as ./\(name).yaml, or write the timeline inline, such as '0s:3g,20s:100-loss,50s:3g')"
+            case .unknownTimeline(let name):
+                return "no timeline is called '\(name)'\(ProfileCatalogue.timelineHint(name)) "
+                    + "('slowlane profiles list' shows all; name a file by its path, such as ./\(name).yaml, "
+                    + "or write the timeline inline, such as '0s:3g,20s:100-loss,50s:3g')"
             case .isTimeline(let name):
                 return "'\(name)' is a timeline, not a profile; use --timeline \(name)"
             case .unreadable(let path, let reason): return "cannot read \(path): \(reason)"
@@ -35,6 +32,12 @@ public enum ProfileCatalogue {
 
     /// The name of conditions that are given in place of a profile.
     public static let unnamed = "as given"
+
+    /// The names of the built-in profiles.
+    public static let profileNames = EmbeddedFile.all(in: "profiles").map(\.name)
+
+    /// The names of the built-in timelines.
+    public static let timelineNames = EmbeddedFile.all(in: "timelines").map(\.name)
 
     /// The built-in profiles.
     public static let builtIn: [Profile] = EmbeddedFile.all(in: "profiles").map { file in
@@ -79,8 +82,7 @@ public enum ProfileCatalogue {
         if isPath(text) && !isInline { return try timeline(atPath: text) }
         if let timeline = builtInTimeline(named: text) { return timeline }
         guard isInline || text.contains(":") || text.contains("{") else {
-            throw .unknownTimeline(
-                name: String(text.prefix(60)), nearest: NearestName.of(text, in: timelines.map(\.id)))
+            throw .unknownTimeline(name: String(text.prefix(nameLengthMax)))
         }
         do {
             return try TimelineFile(inline: text, source: "timeline")
@@ -121,7 +123,36 @@ public enum ProfileCatalogue {
     }
 
     /// Alternative names of built-in profiles.
-    public static let aliases = ["loss100": "100-loss", "verybad": "very-bad-network"]
+    public static let aliases = ["4g": "lte", "loss100": "100-loss", "verybad": "very-bad-network"]
+
+    /// The profiles that are meant by words for networks, in lower case without separators. They are suggestions, not
+    /// aliases: the words have no agreed figures, or those of several tools.
+    static let profileSynonyms = [
+        "slow3g": ["chrome-slow-3g", "wpt-3g-slow"], "fast3g": ["chrome-slow-4g", "wpt-3g-fast"],
+        "slow4g": ["chrome-slow-4g", "lighthouse-slow-4g"], "fast4g": ["chrome-fast-4g", "lte"],
+        "5g": ["lte"], "tunnel": ["100-loss"], "outage": ["100-loss"], "airplane": ["offline"],
+        "airplanemode": ["offline"], "flightmode": ["offline"], "dialup": ["wpt-dial"], "modem": ["wpt-dial"],
+    ]
+
+    /// The timelines that are meant by words for journeys.
+    static let timelineSynonyms = [
+        "tunnel": ["subway", "train"], "metro": ["subway"], "underground": ["subway"], "lift": ["elevator"],
+        "railway": ["train"],
+    ]
+
+    /// Returns the hint for an unknown name of a profile: `; did you mean 'edge'?`, or an empty text.
+    public static func profileHint(_ name: String) -> String { hint(name, profileNames, profileSynonyms) }
+
+    /// Returns the hint for an unknown name of a timeline.
+    public static func timelineHint(_ name: String) -> String { hint(name, timelineNames, timelineSynonyms) }
+
+    private static func hint(_ name: String, _ candidates: [String], _ synonyms: [String: [String]]) -> String {
+        let word = String(name.prefix(nameLengthMax).lowercased().filter { $0.isLetter || $0.isNumber })
+        return synonyms[word].map(NearestName.question) ?? NearestName.hint(name, in: candidates)
+    }
+
+    /// The longest part of an unknown name in an error, in characters.
+    private static let nameLengthMax = 60
 
     /// Returns the profile given by a built-in name or the path of a file.
     ///
@@ -130,8 +161,7 @@ public enum ProfileCatalogue {
         if isPath(nameOrPath) { return try profile(atPath: nameOrPath) }
         if let profile = builtInProfile(named: nameOrPath) { return profile }
         if let timeline = builtInTimeline(named: nameOrPath) { throw .isTimeline(name: timeline.id) }
-        throw LookupError.unknownProfile(
-            name: String(nameOrPath.prefix(60)), nearest: NearestName.of(nameOrPath, in: builtIn.map(\.id)))
+        throw LookupError.unknownProfile(name: String(nameOrPath.prefix(nameLengthMax)))
     }
 
     /// Returns the profile of the file at a path.

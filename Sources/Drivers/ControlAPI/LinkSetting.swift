@@ -26,8 +26,7 @@ enum LinkSetting: Hashable {
         if let name = try fields.text("profile") {
             guard let profile = ProfileCatalogue.builtInProfile(named: name) else {
                 throw .badBody(
-                    "unknown profile '\(RequestWarnings.printable(name))'"
-                        + NearestName.hint(name, in: ProfileCatalogue.builtIn.map(\.id)))
+                    "unknown profile '\(RequestWarnings.printable(name))'\(ProfileCatalogue.profileHint(name))")
             }
             self = .constant(profile.conditions, profile: profile.id)
         } else if let text = try fields.text("timeline", bytesMax: TimelineFile.inlineBytesMax) {
@@ -43,8 +42,7 @@ enum LinkSetting: Hashable {
         if let timeline = ProfileCatalogue.timelines.first(where: { $0.id.hasSameBytes(as: text) }) { return timeline }
         guard text.utf8.contains(UInt8(ascii: ":")) else {
             throw .badBody(
-                "unknown timeline '\(RequestWarnings.printable(text))'"
-                    + NearestName.hint(text, in: ProfileCatalogue.timelines.map(\.id)))
+                "unknown timeline '\(RequestWarnings.printable(text))'\(ProfileCatalogue.timelineHint(text))")
         }
         do {
             return try TimelineFile(inline: text, source: "timeline", readsFiles: false)

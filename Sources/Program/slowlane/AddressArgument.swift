@@ -15,6 +15,26 @@ enum AddressArgument {
         {
             address = "\(host):\(port)"
         }
-        throw ValidationError("\(option) '\(text.prefix(80))' is a URL; give the address only: \(option) \(address)")
+        let message = "\(option) '\(text.prefix(80))' is a URL; give the address only: \(option) \(address)"
+        guard option == "--upstream", let parts, let note = note(parts, address: address) else {
+            throw ValidationError(message)
+        }
+        throw ValidationError("\(message)\n\(note)")
+    }
+
+    /// Returns what a client does to reach a URL through a proxy; `nil` if the address is all.
+    private static func note(_ url: URLComponents, address: String) -> String? {
+        guard let scheme = url.scheme?.lowercased(), let host = url.host, !host.isEmpty else { return nil }
+        let rest = String((url.percentEncodedPath + (url.percentEncodedQuery.map { "?\($0)" } ?? "")).prefix(80))
+        switch scheme {
+        case "https", "wss":
+            return "The proxy passes TLS through, so faults of HTTP exchanges do not apply, and the client checks the "
+                + "certificate of '\(host)': curl --connect-to \(address):HOST:PORT \(scheme)://\(host)\(rest), with "
+                + "HOST:PORT of the proxy"
+        case "http", "ws":
+            guard rest != "", rest != "/" else { return nil }
+            return "The path belongs to the client's URL: \(scheme)://HOST:PORT\(rest), with HOST:PORT of the proxy"
+        default: return nil
+        }
     }
 }

@@ -94,6 +94,7 @@ struct CreateCommand: ControlCommand {
             Examples:
               slowlane create redis --listen 127.0.0.1:26379 --upstream 127.0.0.1:6379
               slowlane create api --upstream localhost:8000 --profile edge
+              slowlane create slow --upstream localhost:8000 --delay 200ms --loss 2%
             """, aliases: ["c", "new"])
 
     @Argument(help: "Name of the proxy.") var name: String
@@ -107,8 +108,10 @@ struct CreateCommand: ControlCommand {
     @Option(
         help: ArgumentHelp(
             "Built-in profile to start with ('slowlane profiles' lists them). (default: no conditions)",
-            valueName: "name"))
+            valueName: "name"),
+        completion: NameCompletion.builtInProfile)
     var profile: String?
+    @OptionGroup(title: "Figures (alone, or in place of a profile's)") var figureOptions: FigureOptions
     @OptionGroup(title: "Server") var server: ServerOptions
     var purpose: String { "create proxy" }
 
@@ -121,7 +124,9 @@ struct CreateCommand: ControlCommand {
         var body: JSONObject = [
             "name": .text(name), "listen": .text(listen), "upstream": .text(upstream), "enabled": .bool(true),
         ]
-        if let profile { body["link"] = .object(["profile": .text(profile)]) }
+        if profile != nil || figureOptions.isGiven {
+            body["link"] = .object(try figureOptions.link(profile: profile))
+        }
         let proxy = try await client.call("POST", "/proxies", .object(body))
         if server.json { return console.print(proxy.json) }
         console.print("Created new proxy \(name)")

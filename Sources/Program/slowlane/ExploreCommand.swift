@@ -39,7 +39,9 @@ struct ExploreCommand: AsyncParsableCommand {
             wrong arguments; 65 invalid file; 70 equal runs differed (please report); 130 interrupted.
             """)
 
-    @Argument(help: ArgumentHelp("Built-in scenario, or a file.", valueName: "scenario"))
+    @Argument(
+        help: ArgumentHelp("Built-in scenario, or a file.", valueName: "scenario"),
+        completion: NameCompletion.scenario)
     var scenario: String
 
     @Option(help: ArgumentHelp("Variant of the scenario. (default: none)", valueName: "name"))

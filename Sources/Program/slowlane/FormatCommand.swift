@@ -29,7 +29,7 @@ struct FormatCommand: ParsableCommand {
             valid YAML or cannot be read.
             """)
 
-    @Argument(help: "Paths of files or folders.")
+    @Argument(help: "Paths of files or folders.", completion: NameCompletion.file)
     var paths: [String]
 
     @Flag(help: "Change nothing; list the files, or with --migrate the words, that would be changed.")

@@ -10,6 +10,8 @@ struct LinkCommand: ControlCommand {
         discussion: """
             Examples:
               slowlane link api edge
+              slowlane link api --delay 200ms --rate 1mbit
+              slowlane link api 3g --loss-up 5%
               slowlane link api --timeline '0s: 3g, 20s: 100-loss, 50s: 3g'
               slowlane link api --netem-down 'delay 100ms loss 2%'
               slowlane link api --clear
@@ -19,11 +21,14 @@ struct LinkCommand: ControlCommand {
             """)
 
     @Argument(help: "Name of the proxy.") var name: String
-    @Argument(help: "Built-in profile ('slowlane profiles' lists them).") var profile: String?
+    @Argument(
+        help: "Built-in profile ('slowlane profiles' lists them).", completion: NameCompletion.builtInProfile)
+    var profile: String?
     @Option(
         help: ArgumentHelp(
             "Built-in timeline, or times with profiles ('0s: 3g, 20s: 100-loss'), instead of a profile.",
-            valueName: "name|times"))
+            valueName: "name|times"),
+        completion: NameCompletion.builtInTimeline)
     var timeline: String?
     @Option(
         help: ArgumentHelp(
@@ -35,14 +40,19 @@ struct LinkCommand: ControlCommand {
             "The same from client to server. A direction without an expression has no conditions.",
             valueName: "expression"))
     var netemUp: String?
+    @OptionGroup(title: "Figures (alone, or in place of a profile's)") var figureOptions: FigureOptions
     @Flag(help: "Remove all link conditions.") var clear = false
     @OptionGroup(title: "Server") var server: ServerOptions
     var purpose: String { "change or show the link of proxy '\(name)'" }
 
     func validate() throws {
-        let given = [profile != nil, timeline != nil, netemDown != nil || netemUp != nil, clear]
+        let given = [
+            profile != nil || figureOptions.isGiven, timeline != nil, netemDown != nil || netemUp != nil, clear,
+        ]
         if given.count(where: { $0 }) > 1 {
-            throw ValidationError("give one of a profile, --timeline, --netem-down and --netem-up, or --clear")
+            throw ValidationError(
+                "give one of a profile (or figures such as --delay), --timeline, --netem-down and --netem-up, or --clear"
+            )
         }
     }
 
@@ -51,8 +61,8 @@ struct LinkCommand: ControlCommand {
         let link: JSONValue
         if clear {
             link = try await client.call("DELETE", path)
-        } else if let profile {
-            link = try await client.call("PUT", path, .object(["profile": .text(profile)]))
+        } else if profile != nil || figureOptions.isGiven {
+            link = try await client.call("PUT", path, .object(try figureOptions.link(profile: profile)))
         } else if let timeline {
             link = try await client.call("PUT", path, .object(["timeline": .text(timeline)]))
         } else if netemDown != nil || netemUp != nil {

@@ -4,24 +4,26 @@ internal import ConfigFiles
 internal import LinkModel
 internal import TCPModel
 
-/// The options that describe a link: a profile, netem expressions or a timeline; TCP stacks and the random seed.
+/// The options that describe a link: a profile, figures, netem expressions or a timeline; TCP stacks and the random seed.
 struct LinkOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "A built-in profile ('slowlane profiles' lists them) or the path of a profile file.", valueName: "name|file"
-        )
+        ), completion: NameCompletion.profile
     )
     var profile: String?
 
+    @OptionGroup var figureOptions: FigureOptions
+
     @Option(
         help: ArgumentHelp(
-            "Conditions from server to client in the syntax of 'tc ... netem', instead of a profile; needs --netem-up. "
+            "Conditions from server to client in the syntax of 'tc ... netem', instead of a profile. "
                 + "'kbit' counts bits; 'bps', 'kbps', 'mbps' count bytes.", valueName: "expression"))
     var netemDown: String?
 
     @Option(
         help: ArgumentHelp(
-            "The same from client to server; needs --netem-down. '' means no conditions in this direction.",
+            "The same from client to server. A direction without an expression has no conditions.",
             valueName: "expression"))
     var netemUp: String?
 
@@ -29,13 +31,18 @@ struct LinkOptions: ParsableArguments {
         help: ArgumentHelp(
             "A built-in timeline, the path of a timeline file, or times with profiles ('0s: 3g, 20s: 100-loss'), "
                 + "instead of a profile.",
-            valueName: "name|file|times"))
+            valueName: "name|file|times"),
+        completion: NameCompletion.timeline)
     var timeline: String?
 
-    @Option(help: ArgumentHelp("TCP stack to model for clients: linux, apple or rfc.", valueName: "stack"))
+    @Option(
+        help: ArgumentHelp("TCP stack to model for clients: linux, apple or rfc.", valueName: "stack"),
+        completion: .list(StackPreset.named.keys.sorted()))
     var clientStack = "linux"
 
-    @Option(help: ArgumentHelp("TCP stack to model for the server: linux, apple or rfc.", valueName: "stack"))
+    @Option(
+        help: ArgumentHelp("TCP stack to model for the server: linux, apple or rfc.", valueName: "stack"),
+        completion: .list(StackPreset.named.keys.sorted()))
     var serverStack = "linux"
 
     @Option(
@@ -44,19 +51,21 @@ struct LinkOptions: ParsableArguments {
         transform: SeedArgument.parse)
     var seed: UInt64 = 1
 
-    /// The number of given options among profile, timeline and netem expressions, which exclude each other.
-    var givenCount: Int { [profile, netemDown, timeline].count(where: { $0 != nil }) }
+    private var hasNetem: Bool { netemDown != nil || netemUp != nil }
+
+    /// The number of given descriptions, which exclude each other: a profile or figures, a timeline, netem expressions.
+    var givenCount: Int {
+        [profile != nil || figureOptions.isGiven, timeline != nil, hasNetem].count(where: { $0 })
+    }
+
+    /// The descriptions for error messages.
+    static let descriptions = "--profile (or figures such as --delay), --timeline, and --netem-down with --netem-up"
 
     var client: StackPreset { StackPreset.named[clientStack] ?? .linux }
     var server: StackPreset { StackPreset.named[serverStack] ?? .linux }
 
     func validate() throws {
-        guard (netemDown == nil) == (netemUp == nil) else {
-            throw ValidationError("give both --netem-down and --netem-up; '' means no conditions in that direction")
-        }
-        guard givenCount <= 1 else {
-            throw ValidationError("give one of --profile, --timeline, or --netem-down with --netem-up")
-        }
+        guard givenCount <= 1 else { throw ValidationError("give one of \(Self.descriptions)") }
         for (option, name) in [("--client-stack", clientStack), ("--server-stack", serverStack)] {
             guard StackPreset.named[name] != nil else {
                 let names = StackPreset.named.keys.sorted()
@@ -70,18 +79,22 @@ struct LinkOptions: ParsableArguments {
     /// Returns the conditions; prints an error and throws an exit status if the options are invalid.
     func link(_ console: Console) throws -> LinkSource {
         if let timeline { return .timeline(try TimelineFile.forArgument(timeline, console)) }
-        if let netemDown, let netemUp {
+        if hasNetem {
             do {
                 return .constant(
-                    Conditions(up: try NetemExpression.parse(netemUp), down: try NetemExpression.parse(netemDown)),
-                    name: "netem")
+                    Conditions(
+                        up: try NetemExpression.parse(netemUp ?? ""), down: try NetemExpression.parse(netemDown ?? "")),
+                    name: "netem", profile: nil)
             } catch {
                 console.error("\(error)")
                 throw ExitStatus.usage
             }
         }
-        guard let profile else { return .unconditioned }
-        let found = try Profile.forArgument(profile, console)
-        return .constant(found.conditions, name: found.id)
+        let figures = try figureOptions.figures()
+        let found = try profile.map { try Profile.forArgument($0, console) }
+        if found == nil && figures.isEmpty { return .unconditioned }
+        return .constant(
+            figures.applied(to: found?.conditions ?? .clear), name: figures.name(changing: found?.id),
+            profile: figures.isEmpty ? found?.id : nil)
     }
 }

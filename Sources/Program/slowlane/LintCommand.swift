@@ -24,7 +24,7 @@ struct LintCommand: ParsableCommand {
             warning).
             """)
 
-    @Argument(help: "Paths of files or folders. (default: the current folder)")
+    @Argument(help: "Paths of files or folders. (default: the current folder)", completion: NameCompletion.file)
     var paths: [String] = []
 
     @Flag(help: "Treat warnings as errors.")

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
+internal import LinkModel
 internal import NIOPosix
 
 /// `slowlane measure`.
@@ -11,6 +12,7 @@ struct MeasureCommand: AsyncParsableCommand {
         discussion: """
             Example:
               slowlane measure edge 3g wifi
+              slowlane measure --delay 200ms --rate 1mbit
               slowlane measure edge --json
 
             The command sends data through a proxy to an echo server on this machine and measures the time from \
@@ -23,8 +25,10 @@ struct MeasureCommand: AsyncParsableCommand {
             the profile; 65 invalid file.
             """)
 
-    @Argument(help: "Built-in profiles or paths of profile files.")
-    var profiles: [String]
+    @Argument(help: "Built-in profiles or paths of profile files.", completion: NameCompletion.profile)
+    var profiles: [String] = []
+
+    @OptionGroup(title: "Figures (alone, or in place of a profile's)") var figureOptions: FigureOptions
 
     @Option(help: ArgumentHelp("Number of transfers per row.", valueName: "count"))
     var trials = 3
@@ -33,20 +37,31 @@ struct MeasureCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard (1...1000).contains(trials) else { throw ValidationError("--trials must be from 1 to 1000") }
+        guard !profiles.isEmpty || figureOptions.isGiven else {
+            throw ValidationError("give a profile, such as 'slowlane measure edge', or figures such as --delay 200ms")
+        }
     }
 
     func run() async throws {
         let console = Console()
-        let profiles = try profiles.map { try Profile.forArgument($0, console) }
+        let figures = try figureOptions.figures()
+        var links = try profiles.map { argument in
+            let profile = try Profile.forArgument(argument, console)
+            return Timeline.NamedConditions(
+                figures.name(changing: profile.id), figures.applied(to: profile.conditions))
+        }
+        if links.isEmpty {
+            links = [Timeline.NamedConditions(figures.name(changing: nil), figures.applied(to: .clear))]
+        }
         var rows = [MeasurementText.header]
         var allPass = true
         do {
-            for profile in profiles { try ProfileMeasurement.check(profile) }
+            for link in links { try ProfileMeasurement.check(link) }
             console.print(
-                "measuring \(profiles.map(\.id).joined(separator: ", ")), \(trials) times each ...", to: .progress)
-            for profile in profiles {
+                "measuring \(links.map(\.name).joined(separator: ", ")), \(trials) times each ...", to: .progress)
+            for link in links {
                 try await ProfileMeasurement.measure(
-                    profile, trials: trials, on: MultiThreadedEventLoopGroup.singleton
+                    link, trials: trials, on: MultiThreadedEventLoopGroup.singleton
                 ) { result in
                     allPass = allPass && result.isWithinTolerance
                     if json {

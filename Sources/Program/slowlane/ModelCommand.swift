@@ -11,6 +11,7 @@ struct ModelCommand: ParsableCommand {
         discussion: """
             Examples:
               slowlane model --profile 3g --plan ttfb,down:102400 --trials 5
+              slowlane model --delay 200ms --rate 1mbit --plan down:102400
               slowlane model --netem-down 'delay 100ms loss 5% rate 780kbit' \\
                   --netem-up 'delay 100ms loss 5%' --plan pp:20 --trials 200
               slowlane model --timeline subway --plan down:102400 --trials 50
@@ -55,7 +56,7 @@ struct ModelCommand: ParsableCommand {
     func validate() throws {
         guard (1...1_000_000).contains(trials) else { throw ValidationError("--trials must be from 1 to 1000000") }
         guard options.givenCount == 1 else {
-            throw ValidationError("give one of --profile, --timeline, or --netem-down with --netem-up")
+            throw ValidationError("give one of \(LinkOptions.descriptions)")
         }
     }
 
@@ -77,7 +78,7 @@ struct ModelCommand: ParsableCommand {
         switch source {
         case .timeline(let file):
             link = Trials(following: file.timeline, seed: options.seed, client: options.client, server: options.server)
-        case .constant(let conditions, _):
+        case .constant(let conditions, _, _):
             link = Trials(conditions, seed: options.seed, client: options.client, server: options.server)
         case .unconditioned: throw ExitStatus.usage
         }

@@ -38,7 +38,8 @@ struct MutationTestCommand: AsyncParsableCommand {
     @Argument(
         help: ArgumentHelp(
             "Built-in scenarios, files, folders or quoted patterns. (default: all built-in scenarios)",
-            valueName: "scenarios"))
+            valueName: "scenarios"),
+        completion: NameCompletion.scenario)
     var scenarios: [String] = []
 
     @Flag(help: "List the mutants, and run nothing.")

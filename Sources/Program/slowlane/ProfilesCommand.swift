@@ -54,7 +54,9 @@ struct ProfilesCommand: ParsableCommand {
                   slowlane profiles show ./office.yaml --json
                 """)
 
-        @Argument(help: "A built-in profile or timeline, or the path of a file.")
+        @Argument(
+            help: "A built-in profile or timeline, or the path of a file.", completion: NameCompletion.profileOrTimeline
+        )
         var profile: String
 
         @Flag(help: "Print one JSON object.")
@@ -89,7 +91,7 @@ struct ProfilesCommand: ParsableCommand {
                 Exit status: 0 all files are valid; 65 a file is invalid or cannot be read.
                 """)
 
-        @Argument(help: "Paths of files.")
+        @Argument(help: "Paths of files.", completion: NameCompletion.file)
         var files: [String]
 
         func run() throws {

@@ -21,6 +21,8 @@ struct ProxyCommand: AsyncParsableCommand {
               slowlane proxy --upstream localhost:8000 --profile edge
               slowlane proxy --listen 127.0.0.1:9000 --upstream 8000
               slowlane proxy --upstream 8000 --profile ./office.yaml
+              slowlane proxy --upstream 8000 --delay 200ms --rate 1mbit --loss 2%
+              slowlane proxy --upstream 8000 --profile 3g --loss-down 2%
               slowlane proxy --upstream 8000 --timeline subway --seed 7
               slowlane proxy --upstream 8000 --dashboard
               slowlane proxy --forward --listen 127.0.0.1:9000 --profile 3g
@@ -236,7 +238,7 @@ struct ProxyCommand: AsyncParsableCommand {
         let dashboard = try await startDashboard(console)
         let adopted = await dashboard?.api.adopt(
             proxy, named: "proxy", upstream: server, conditions: configuration.conditions,
-            profile: link.profileName, timeline: link.timeline, seed: configuration.seed)
+            profile: link.profile, timeline: link.timeline, seed: configuration.seed)
         var stops: InteractiveProxy.StopReasons = []
         if untilEof { stops.insert(.inputEnd) }
         if exitWithParent { stops.insert(.parentExit) }

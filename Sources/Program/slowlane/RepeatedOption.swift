@@ -18,10 +18,16 @@ enum RepeatedOption {
         let single = singleOptions(of: command)
         var seen: Set<String> = []
         for name in names where single.contains(name) && !seen.insert(name).inserted {
-            return "error: \(name) is given twice; '\(path.joined(separator: " "))' takes one"
+            return "error: \(name) is given twice; '\(path.joined(separator: " "))' takes one\(hints[name] ?? "")"
         }
         return nil
     }
+
+    /// What to do instead, by option.
+    private static let hints = [
+        "--upstream": ", because a proxy has one upstream; for several, start 'slowlane server' and run "
+            + "'slowlane create NAME --upstream HOST:PORT' for each"
+    ]
 
     private static func name(of command: any ParsableCommand.Type) -> String {
         command.configuration.commandName ?? "\(command)".lowercased()

@@ -49,7 +49,8 @@ struct RunCommand: AsyncParsableCommand {
     @Argument(
         help: ArgumentHelp(
             "Built-in scenarios, files, folders (searched for *.yaml with the key 'scenario'), or quoted patterns.",
-            valueName: "scenarios"))
+            valueName: "scenarios"),
+        completion: NameCompletion.scenario)
     var scenarios: [String]
 
     /// The ways to run a scenario.

@@ -30,7 +30,7 @@ struct ScenariosCommand: ParsableCommand {
                 Exit status: 0 success; 64 wrong arguments; 65 a file is invalid or cannot be read; the others are listed.
                 """)
 
-        @Argument(help: "Paths of files or folders. (default: the built-in scenarios)")
+        @Argument(help: "Paths of files or folders. (default: the built-in scenarios)", completion: NameCompletion.file)
         var paths: [String] = []
 
         @Flag(help: "Print JSON, one object per line.")

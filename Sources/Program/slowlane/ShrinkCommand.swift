@@ -31,7 +31,8 @@ struct ShrinkCommand: AsyncParsableCommand {
             """)
 
     @Argument(
-        help: ArgumentHelp("Built-in scenarios, files, folders or quoted patterns.", valueName: "scenarios"))
+        help: ArgumentHelp("Built-in scenarios, files, folders or quoted patterns.", valueName: "scenarios"),
+        completion: NameCompletion.scenario)
     var scenarios: [String]
 
     @Option(

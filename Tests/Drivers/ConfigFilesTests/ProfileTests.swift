@@ -53,6 +53,49 @@ import Testing
         #expect(NearestName.of("zzzzzzzz", in: ProfileCatalogue.builtIn.map(\.id)).isEmpty)
     }
 
+    @Test(arguments: [
+        ("slow3g", "'chrome-slow-3g' or 'wpt-3g-slow'"), ("Slow 3G", "'chrome-slow-3g' or 'wpt-3g-slow'"),
+        ("fast-3g", "'chrome-slow-4g' or 'wpt-3g-fast'"), ("5G", "'lte'"), ("tunnel", "'100-loss'"), ("egde", "'edge'"),
+    ]) func aWordForANetworkGetsTheProfilesThatItMayMean(_ name: String, nearest: String) {
+        let error = #expect(throws: ProfileCatalogue.LookupError.self) { try ProfileCatalogue.profile(name) }
+        let message = "no profile is called '\(name)'; did you mean \(nearest)?"
+        #expect(error?.description.hasPrefix(message) == true, "\(String(describing: error))")
+    }
+
+    @Test func aliasesAndSuggestionsAreBuiltIn() throws {
+        #expect(try ProfileCatalogue.profile("4G").id == "lte")
+        let suggested = ProfileCatalogue.profileSynonyms.values.joined()
+        #expect(Set(suggested).union(ProfileCatalogue.aliases.values).isSubset(of: ProfileCatalogue.profileNames))
+        let timelines = ProfileCatalogue.timelineSynonyms.values.joined()
+        #expect(Set(timelines).isSubset(of: ProfileCatalogue.timelineNames))
+        #expect(ProfileCatalogue.timelineHint("Tunnel") == "; did you mean 'subway' or 'train'?")
+        #expect(ProfileCatalogue.timelineHint("subwy") == "; did you mean 'subway'?")
+        for alias in ProfileCatalogue.aliases.keys { #expect(!ProfileCatalogue.profileNames.contains(alias)) }
+    }
+
+    @Test func figuresReplaceThoseOfBothDirectionsOrOfOne() throws {
+        var figures = ConditionFigures()
+        #expect(figures.isEmpty && figures.applied(to: .clear) == .clear && figures.name(changing: "3g") == "3g")
+        try figures.add(.delay, .up, "5ms")
+        try figures.add(.delay, nil, "200 ms")
+        try figures.add(.rate, nil, "1mbit")
+        try figures.add(.loss, .down, "2%")
+        let queue = try #require(QueueLimit(packets: 7))
+        let trace = try TraceFile.parse(Data("1\n".utf8), file: "x")
+        let before = Conditions(
+            up: DirectionConditions(trace: trace, loss: .one), down: DirectionConditions(loss: .one, queue: queue),
+            dnsDelay: .seconds(1), connectionPolicy: .portal)
+        let after = figures.applied(to: before)
+        #expect(after.up == DirectionConditions(rate: .kilobits(1000), delay: .milliseconds(5), loss: .one))
+        #expect(
+            after.down.delay == .milliseconds(200) && after.down.loss.description == "2 %" && after.down.queue == queue)
+        #expect(after.dnsDelay == .seconds(1) && after.connectionPolicy == .portal)
+        #expect(figures.name(changing: "3g") == "3g with delay-up 5ms delay 200 ms rate 1mbit loss-down 2%")
+        #expect(figures.name(changing: nil) == "custom")
+        #expect(figures.texts(.up).map(\.key) == ["delay", "rate"] && figures.texts(.up).first?.text == "5ms")
+        #expect(throws: ConditionFigures.ParseError.self) { try figures.add(.loss, nil, "2") }
+    }
+
     @Test func aFileMayOmitKeysWithDefaults() throws {
         let text = """
             profile: 1

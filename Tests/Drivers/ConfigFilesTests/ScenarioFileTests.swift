@@ -60,7 +60,7 @@ import Testing
             "7:13: 'compta': expected compat, orig or strict",
             "9:24: unknown key 'txt' in a note; did you mean 'text'?",
             "13:3: 'b': expected a name of ASCII letters and digits that begins with a capital letter",
-            "18:10: no profile is called '100-lost'; did you mean 100-loss?",
+            "18:10: no profile is called '100-lost'; did you mean '100-loss'?",
             "19:5: expected a time later than the entry before",
             "20:3: no device is called 'C'; did you mean 'A'?",
             "23:16: no note is called 'n7'; did you mean 'n1'?",

@@ -105,7 +105,7 @@ enum ScenarioMistakes {
         .init(
             "starts: synced", "client: §legasy",
             "'legasy': expected reference, legacy, expense, reader or field; did you mean 'legacy'?"),
-        .init("0s: 3g", "0s: §3gg", "no profile is called '3gg'; did you mean 3g", schema: false),
+        .init("0s: 3g", "0s: §3gg", "no profile is called '3gg'; did you mean '3g'", schema: false),
         .init("    0s: 3g", "    §1s: 3g", "the first entry must be at 0s", schema: false),
         .init("    0s: 3g", "    §0: 3g", "'0' has no unit"),
         .init("18s: {", "§2s: {", "expected a time later than the entry before", schema: false),

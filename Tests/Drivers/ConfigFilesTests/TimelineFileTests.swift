@@ -68,9 +68,9 @@ import Testing
         #expect(timeline.entries.map(\.start) == [.zero, .seconds(20), .seconds(50)])
         #expect(try ProfileCatalogue.timeline("{0s: wifi, 1m30s: {ramp: edge, over: 2s}}").timeline.entries.count == 2)
         let error = #expect(throws: FileError.self) {
-            try TimelineFile(inline: "0s: 3g, 20s: 4g", source: "--timeline")
+            try TimelineFile(inline: "0s: 3g, 20s: 6g", source: "--timeline")
         }
-        #expect(error?.problems.first?.description.hasPrefix("--timeline:1:14: no profile is called '4g'") == true)
+        #expect(error?.problems.first?.description.hasPrefix("--timeline:1:14: no profile is called '6g'") == true)
     }
 
     /// Blanks are optional: each text is the same timeline.
@@ -88,8 +88,8 @@ import Testing
 
     /// Errors point at the text as it was written.
     @Test(arguments: [
-        ("0s:3g,20s:4g", "t:1:11: no profile is called '4g'"),
-        ("{0s:3g,20s:4g}", "t:1:12: no profile is called '4g'"),
+        ("0s:3g,20s:6g", "t:1:11: no profile is called '6g'"),
+        ("{0s:3g,20s:6g}", "t:1:12: no profile is called '6g'"),
         ("0s:3g,\n20s:{ramp:edge,over:2x}", "t:2:21: unknown unit 'x'"),
         ("0s:3g,10s:wifi,20s:{down:{rate:5 MB/s},up:{}}", "t:1:32: 'down.rate'"),
     ]) func anErrorInATimelineWithoutSpacesHasItsLocation(_ text: String, _ problem: String) {
@@ -129,7 +129,7 @@ import Testing
             """
         let found = problems(text)
         let expected = [
-            "t.yaml:4:7: no profile is called 'wif'; did you mean wifi",
+            "t.yaml:4:7: no profile is called 'wif'; did you mean 'wifi'",
             "t.yaml:5:3: '10' has no unit",
             "t.yaml:6:8: 'ramp' needs 'over'",
             "t.yaml:7:18: 'flap': expected a list of links with durations",
@@ -159,7 +159,7 @@ import Testing
         let notAProfile = #expect(throws: ProfileCatalogue.LookupError.self) { try ProfileCatalogue.profile("subway") }
         #expect(notAProfile?.description.contains("is a timeline, not a profile") == true)
         let unknown = #expect(throws: ProfileCatalogue.LookupError.self) { try ProfileCatalogue.timeline("subwya") }
-        #expect(unknown?.description.contains("did you mean subway") == true)
+        #expect(unknown?.description.contains("did you mean 'subway'") == true)
     }
 }
 

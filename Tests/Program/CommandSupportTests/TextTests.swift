@@ -106,26 +106,4 @@ import Testing
         conditions.connectionPolicy = .offline
         #expect(Units.conditions(conditions) == "all connections refused")
     }
-
-    @Test func aLineIsEditedWithBackspaceAndControlU() {
-        var editor = LineEditor(hasEditingKeys: true)
-        func type(_ text: String) -> InputLine? { text.utf8.reduce(nil) { $0 ?? editor.append($1) } }
-        #expect(type("staé\u{7F}tx\u{08}us") == nil)
-        #expect(editor.text == "status")
-        #expect(type("\n") == .command("status"))
-        #expect(type("nonsense\u{15}quit\r") == .command("quit"))
-        #expect(type("\u{01}help\n") == .command("help"))
-        #expect(type("  \n") == nil)
-    }
-
-    @Test func aLineThatCannotBeACommandHasAReason() {
-        var editor = LineEditor(hasEditingKeys: false)
-        func read(_ bytes: [UInt8]) -> InputLine? { (bytes + [10]).reduce(nil) { $0 ?? editor.append($1) } }
-        #expect(read([0xFF]) == .invalid("the line is not valid UTF-8"))
-        #expect(read([0x7F]) == .invalid("the line contains a control character"))
-        #expect(read(Array(repeating: 0x61, count: 4097)) == .invalid("the line is longer than 4096 bytes"))
-        #expect(read(Array(repeating: 0x61, count: 4096)) == .command(String(repeating: "a", count: 4096)))
-        #expect(read(Array("\ta\tb ".utf8)) == .command("a\tb"))
-        #expect(read([]) == nil)
-    }
 }

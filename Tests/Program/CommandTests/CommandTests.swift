@@ -69,7 +69,7 @@ import Testing
         #expect(
             try await command.output.line(with: "ok profile edge").contains("ok profile edge: down 240 kbit/s 400 ms"))
         command.type("profile egde\n")
-        #expect(try await command.output.line(with: "egde").contains("did you mean edge?"))
+        #expect(try await command.output.line(with: "egde").contains("did you mean 'edge'?"))
         command.type("profile very-bad-network\n")
         #expect(try await command.output.line(with: "very-bad").contains("10 % loss"))
         command.type("profile edge\n")
@@ -203,7 +203,7 @@ import Testing
     @Test func anUnknownProfileIsAUsageErrorWithTheNearestNames() async throws {
         let result = try await Command.run("proxy", "--upstream", "1", "--profile", "3gg")
         #expect(result.status == 64)
-        #expect(result.errors.contains("no profile is called '3gg'; did you mean 3g?"))
+        #expect(result.errors.contains("no profile is called '3gg'; did you mean '3g'?"))
     }
 
     @Test func aTimelineRunsPausesAndSeeks() async throws {

@@ -60,6 +60,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("http://localhost:8000/notes/?q=1", "The path belongs to the client's URL: http://HOST:PORT/notes/?q=1, with"),
+        (
+            "https://example.org/x",
+            "checks the certificate of 'example.org': curl --connect-to example.org:443:HOST:PORT https://example.org/x, with"
+        ),
+        ("wss://example.org:8443", "curl --connect-to example.org:8443:HOST:PORT wss://example.org, with"),
+        ("http://localhost:8000/", nil), ("redis://cache/0", nil),
+    ]) func aURLAsUpstreamGetsTheURLForTheClient(_ url: String, hint: String?) async throws {
+        let errors = try await Command.run("proxy", "--upstream", url).errors
+        if let hint {
+            #expect(errors.contains(hint), "\(errors)")
+        } else {
+            #expect(!errors.contains("HOST:PORT of the proxy"), "\(errors)")
+        }
+    }
+
     @Test func commandsOfAClientSuggestExplainAndWarn() async throws {
         let server = try Command(["server", "--port", "0"])
         let line = try await server.output.line(with: "listening on ")

@@ -177,7 +177,7 @@ private func expect(
         await #expect {
             try await network.link("egde")
         } throws: { error in
-            "\(error)".contains("no profile is called 'egde'; did you mean edge")
+            "\(error)".contains("no profile is called 'egde'; did you mean 'edge'")
         }
     }
 

@@ -38,7 +38,7 @@ final class CommandReport: Sendable {
         else { return }
         _ = await api.api.adopt(
             proxy, named: "command", upstream: "any server", conditions: configuration.conditions,
-            profile: conditions.profileName, timeline: conditions.timeline, seed: configuration.seed)
+            profile: conditions.profile, timeline: conditions.timeline, seed: configuration.seed)
         let (started, continuation) = AsyncStream.makeStream(of: Void.self)
         let task = Task { [self] in
             try? await client.readEvents(proxy: nil, after: nil) { [self] event in

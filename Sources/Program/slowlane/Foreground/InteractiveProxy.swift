@@ -101,7 +101,7 @@ struct InteractiveProxy {
         let (events, endsWithInput) = (events, stops.contains(.inputEnd))
         if stops.contains(.parentExit) { ParentMonitor.start(events.parent) { events.receive(.parentExited) } }
         let restore = InputReader.start(
-            console, onLine: { events.receive($0) },
+            console, words: PromptWords.following, onLine: { events.receive($0) },
             onEnd: { if endsWithInput { events.receive(.inputEnded) } })
         defer { restore?() }
         events.setLastAction { [proxy] in

@@ -5,8 +5,8 @@ internal import Proxy
 
 /// The conditions with which a proxy or a model starts.
 enum LinkSource: Sendable {
-    /// Conditions that do not change, with the name of a profile or `netem`.
-    case constant(Conditions, name: String)
+    /// Conditions that do not change, with their name, and the name of their profile if they are those of one.
+    case constant(Conditions, name: String, profile: String?)
     /// Conditions that follow a timeline.
     case timeline(TimelineFile)
     /// No conditions.
@@ -15,7 +15,7 @@ enum LinkSource: Sendable {
     /// The name of the conditions.
     var name: String {
         switch self {
-        case .constant(_, let name): name
+        case .constant(_, let name, _): name
         case .timeline(let file): file.id
         case .unconditioned: "none"
         }
@@ -24,15 +24,15 @@ enum LinkSource: Sendable {
     /// The conditions in words.
     var text: String {
         switch self {
-        case .constant(let conditions, let name): "profile \(name) (\(Units.conditions(conditions)))"
+        case .constant(let conditions, let name, _): "profile \(name) (\(Units.conditions(conditions)))"
         case .timeline(let file): "timeline \(file.id)"
         case .unconditioned: "no conditions"
         }
     }
 
     /// The name of the profile, if the conditions are those of one.
-    var profileName: String? {
-        if case .constant(_, let name) = self, name != "netem" { return name }
+    var profile: String? {
+        if case .constant(_, _, let profile) = self { return profile }
         return nil
     }
 
@@ -46,7 +46,7 @@ enum LinkSource: Sendable {
     var connectionProblem: String? {
         let links: [(name: String, conditions: Conditions)] =
             switch self {
-            case .constant(let conditions, let name): [(name, conditions)]
+            case .constant(let conditions, let name, _): [(name, conditions)]
             case .timeline(let file): file.timeline.links.map { ($0.name, $0.conditions) }
             case .unconditioned: []
             }
@@ -59,7 +59,7 @@ enum LinkSource: Sendable {
     /// Sets the conditions of a proxy.
     func apply(to configuration: inout ProxyConfiguration) {
         switch self {
-        case .constant(let conditions, _): configuration.conditions = conditions
+        case .constant(let conditions, _, _): configuration.conditions = conditions
         case .timeline(let file): configuration.timeline = file.timeline
         case .unconditioned: break
         }

@@ -1,11 +1,10 @@
-internal import ConfigFiles
 internal import Determinism
 internal import LinkModel
 internal import NIOCore
 internal import Proxy
 internal import TCPModel
 
-/// The measured time of one transfer under a profile, and the time computed from the profile's figures.
+/// The measured time of one transfer under the conditions of a profile, and the time computed from its figures.
 struct ProfileMeasurement: Sendable {
     /// The profile's name.
     let profile: String
@@ -38,9 +37,9 @@ struct ProfileMeasurement: Sendable {
     /// The shortest timeout of one echo.
     private static let timeoutMin = Nanoseconds.seconds(60)
 
-    /// Throws if no echo can pass under a profile.
-    static func check(_ profile: Profile) throws(MeasurementError) {
-        let conditions = profile.conditions
+    /// Throws if no echo can pass under the conditions.
+    static func check(_ link: Timeline.NamedConditions) throws(MeasurementError) {
+        let conditions = link.conditions
         let reason: String
         switch conditions.connectionPolicy {
         case .offline: reason = "it refuses all connections (ECONNREFUSED)"
@@ -51,7 +50,7 @@ struct ProfileMeasurement: Sendable {
             reason = "it loses all packets (100 % loss)"
         }
         throw MeasurementError(
-            description: "cannot measure '\(profile.id)': \(reason); choose a profile that lets an echo through",
+            description: "cannot measure '\(link.name)': \(reason); choose a profile that lets an echo through",
             isUnsuitableProfile: true)
     }
 
@@ -61,17 +60,18 @@ struct ProfileMeasurement: Sendable {
     ///   - trials: The number of echoes of each size; seven times as many if one takes less than 100 ms.
     ///   - onResult: Called after each size.
     static func measure(
-        _ profile: Profile, trials: Int, on group: any EventLoopGroup, onResult: (ProfileMeasurement) -> Void
+        _ link: Timeline.NamedConditions, trials: Int, on group: any EventLoopGroup,
+        onResult: (ProfileMeasurement) -> Void
     ) async throws {
-        try check(profile)
+        try check(link)
         let server = try await EchoServer.start(on: group)
         let proxy = try await Proxy.start(
             ProxyConfiguration(
-                listen: Endpoint(host: "127.0.0.1", port: 0), upstream: server.address, conditions: profile.conditions),
+                listen: Endpoint(host: "127.0.0.1", port: 0), upstream: server.address, conditions: link.conditions),
             on: group)
         do {
             for size in sizes {
-                onResult(try await measure(profile, size, trials: trials, through: proxy, on: group))
+                onResult(try await measure(link, size, trials: trials, through: proxy, on: group))
             }
         } catch {
             await proxy.stop(grace: .zero)
@@ -83,9 +83,9 @@ struct ProfileMeasurement: Sendable {
     }
 
     private static func measure(
-        _ profile: Profile, _ size: Int, trials: Int, through proxy: Proxy, on group: any EventLoopGroup
+        _ link: Timeline.NamedConditions, _ size: Int, trials: Int, through proxy: Proxy, on group: any EventLoopGroup
     ) async throws -> ProfileMeasurement {
-        let expected = EchoEstimate.time(ofBytes: size, under: profile.conditions)
+        let expected = EchoEstimate.time(ofBytes: size, under: link.conditions)
         let timeout = max(timeoutMin, Nanoseconds(expected.count * 20))
         var times: [Nanoseconds] = []
         for _ in 0..<(expected < shortMax ? trials * shortFactor : trials) {
@@ -98,7 +98,7 @@ struct ProfileMeasurement: Sendable {
                     error is EchoClient.TimeoutError
                     ? "no complete echo within \(timeout.count / 1_000_000_000) s" : "\(SystemErrorDescription(error))"
                 throw MeasurementError(
-                    description: "measuring '\(profile.id)' failed: an echo of \(size) B through the proxy: \(reason)",
+                    description: "measuring '\(link.name)' failed: an echo of \(size) B through the proxy: \(reason)",
                     isUnsuitableProfile: false)
             }
             // The next connection needs the link to itself, so the FINs of this one must arrive first.
@@ -106,7 +106,7 @@ struct ProfileMeasurement: Sendable {
             while await proxy.status().connectionsOpen > 0 {
                 guard ContinuousClock.now < deadline else {
                     throw MeasurementError(
-                        description: "measuring '\(profile.id)' failed: a connection was still open "
+                        description: "measuring '\(link.name)' failed: a connection was still open "
                             + "\(timeout.count / 1_000_000_000) s after its echo",
                         isUnsuitableProfile: false)
                 }
@@ -114,6 +114,6 @@ struct ProfileMeasurement: Sendable {
             }
         }
         return ProfileMeasurement(
-            profile: profile.id, size: size, expected: expected, measured: times.sorted()[times.count / 2])
+            profile: link.name, size: size, expected: expected, measured: times.sorted()[times.count / 2])
     }
 }

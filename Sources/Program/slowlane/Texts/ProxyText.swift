@@ -44,8 +44,10 @@ enum ProxyText {
 
     /// Returns a link as `edge, down 240 kbit/s 400 ms, up 200 kbit/s 440 ms`.
     static func link(_ link: JSONValue) -> String {
-        let source = [link["profile"], link["timeline"]].compactMap(\.text).first.map { "\($0), " } ?? ""
-        return "\(source)down \(direction(link["down"])), up \(direction(link["up"]))"
+        // Conditions without a name may have a policy other than that of all others.
+        let policy = link["connection_policy"].text.flatMap { $0 == "open" ? nil : $0 }
+        let source = [link["profile"].text, link["timeline"].text, policy].compactMap(\.self).first
+        return "\(source.map { "\($0), " } ?? "")down \(direction(link["down"])), up \(direction(link["up"]))"
     }
 
     /// Returns Toxiproxy's fields of a proxy with Slowlane's fields `link`, `seed` and `connections_open`, as JSON.
@@ -62,7 +64,10 @@ enum ProxyText {
     private static func direction(_ conditions: JSONValue) -> String {
         let rate = conditions["rate_bps"].number.map { JSONText.number($0 / 1000) + " kbit/s" }
         let loss = conditions["loss_percent"].number ?? 0
-        return "\(rate ?? "no rate limit") \(conditions["delay_ms"].displayText) ms"
+        let jitter = conditions["jitter"]["span_ms"].number.map {
+            " ±\(JSONText.number($0)) ms \(conditions["jitter"]["distribution"].displayText)"
+        }
+        return "\(rate ?? "no rate limit") \(conditions["delay_ms"].displayText) ms" + (jitter ?? "")
             + (loss == 0 ? "" : " \(JSONText.number(loss)) % loss")
     }
 }
