@@ -73,6 +73,24 @@ import Testing
         #expect(!device.sent.contains { $0.request == "GET \(World.path(notes[0]))" })
     }
 
+    @Test(arguments: contracts) func changesWaitForASlowIndexAfterAFailureBesideIt(_ contract: APIContract) {
+        let (world, device, notes) = Self.slowReads(contract, where: isIndex)
+        world.server.rules.append(HostileRule("PUT", nth: 1...1, .cutResponse(after: 0)))
+        device.sync()
+        world.run(for: .seconds(1))
+        device.edit(notes[0], "a2")
+        world.run(for: .seconds(1))
+        let sent = device.sent.count
+        #expect(device.sent.last?.request == "PUT \(World.path(notes[0]))")
+        device.edit(notes[1], "b2")
+        world.run(for: .seconds(7))
+        #expect(device.sent.count == sent, "the index takes the place of a probe")
+        world.run(for: .seconds(2))
+        #expect(device.texts == [notes[0]: "a2", notes[1]: "b2"] && device.status.outbox == 0)
+        world.settle()
+        #expect(device.texts == world.server.texts && world.problems == [])
+    }
+
     @Test func nothingIsSentBesideAProbeOfAPathThatHasFailed() {
         let (world, device, notes) = Self.slowReads(.compat) { _ in false }
         world.run(for: .seconds(20))  // idle connections are closed

@@ -374,6 +374,27 @@ import Testing
         #expect(violation(write: 165, .plain) == nil && violation(write: nil, read: 503) == nil)
     }
 
+    @Test func aChangeMayWaitForASlowReadBesideWhichOthersAreSent() {
+        func violation(until end: Int64) -> String? {
+            var run = Self.outage(101, isSignalled: true, until: 101, polls: false)
+            run.add(101, .request(7, actor: "A", method: "GET", row: nil, key: nil, bodyDigest: 0))
+            run.exchange(110, "PUT", row: "n2", responded: 200, received: 200)
+            run.exchange(112, "GET", row: "n2", key: nil, responded: 200, received: 200)
+            run.add(301, .arrived(7))
+            run.add(301, .serverResponded(7, status: 200, bytes: 1))
+            run.add(301, .responseReceived(7, status: 200))
+            for second in [302, 362] as [Int64] {
+                run.exchange(second, "GET", row: nil, key: nil, responded: 200, received: 200)
+            }
+            run.add(end, .phase(.verify))
+            return Self.violation(run, .liveness)
+        }
+        #expect(violation(until: 367) == nil)
+        #expect(
+            violation(until: 368)
+                == "A does not send its change of n1 in the 65 s after 302.0 s, although it reads from the server")
+    }
+
     @Test func aPausedClientMayWait() {
         var run = Self.outage(101, isSignalled: true, until: 101)
         run.exchange(101, "GET", row: nil, responded: 401, received: 401)

@@ -13,7 +13,7 @@ enum Liveness: InvariantCheck {
             + "flight counts as an attempt until it ends; a Retry-After, and the time after 401 or 403, do not count.",
         worlds: "Both. Programs are held to the delays of the reference policy, and only while they show a pending "
             + "change.",
-        blindSpots: "Links that alternate faster than these times.",
+        blindSpots: "Links that alternate faster than these times; changes that wait for a read of more than 5 s.",
         source: "story S06, S27, S29, S32; the 2013 client synchronised only on user actions")
 
     /// The time within which an attempt follows the end of an outage that the interface has shown.
@@ -60,9 +60,10 @@ enum Liveness: InvariantCheck {
                 continue
             }
             if end - exchange.sentAt > edgeMax {
-                // The client waits for a response that a bad link delays.
+                // The client waits for a response that a bad link delays. Until it ends, changes may be sent beside it, but
+                // after a failure of the path they wait for it, too.
                 if let found = check(to: exchange.sentAt) { return found }
-                read = nil
+                (floor, read) = (max(floor, end), nil)
             }
             if let held = run.heldUntil(exchange) { (floor, read) = (max(floor, held), nil) }
             if end >= floor { read = read ?? end }
