@@ -32,9 +32,9 @@ struct ProxyCommand: AsyncParsableCommand {
 
             With --forward, clients name the server of each connection: HTTP CONNECT, requests
             with a whole URL, SOCKS 5, 4 and 4a, on one port ('curl -x http://127.0.0.1:9000
-            https://example.com/'). All their connections share one link, as on one device. A
-            client is told "connected" when the modelled handshake is complete. A browser that
-            opens the address of the port gets instructions (docs/forward-proxy.md).
+            https://example.com/'). All connections share one link, as on one device, and a
+            client's request succeeds when the modelled handshake is complete. The address of
+            the port shows instructions in a browser (docs/forward-proxy.md).
 
             A fault of HTTP exchanges is a rule on one line (docs/proxy.md):
               slowlane proxy --upstream 8000 --fault 'POST /notes/ nth 3 before-response stall'
@@ -72,6 +72,9 @@ struct ProxyCommand: AsyncParsableCommand {
               end-outage          end the outage
               fault RULE          add a fault; 'fault remove N|all' removes it
               faults              list the faults with their counts
+              to PATTERN=CONDITIONS
+                                  with --forward: conditions of a host; 'to remove PATTERN',
+                                  'rules' and 'hosts' remove and list them, and their traffic
               disconnect          abort all connections (RST)
               clear               remove all conditions
               status              print conditions, connections and byte counts
@@ -244,7 +247,8 @@ struct ProxyCommand: AsyncParsableCommand {
         if exitWithParent { stops.insert(.parentExit) }
         var session = InteractiveProxy(
             proxy, console: console, events: events, conditionsName: link.name, timeline: link.timeline,
-            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet, stops: stops, adopted: adopted)
+            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet, stops: stops, adopted: adopted,
+            forward: configuration.forward)
         session.announce(upstream: server, conditions: link.text)
         if let dashboard { console.print("dashboard \(dashboard.url)") }
         // The event loop logs, and must not wait for the reader of the output.

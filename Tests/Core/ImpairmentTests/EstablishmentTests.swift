@@ -6,7 +6,7 @@ import Testing
 @testable import Impairment
 
 /// Reports that a connection is established, for a proxy whose client waits for a reply.
-struct EstablishmentTests {
+@Suite struct EstablishmentTests {
     private static let delay = Nanoseconds.milliseconds(100)
     private static let slow = Conditions(
         up: DirectionConditions(delay: delay), down: DirectionConditions(delay: delay), dnsDelay: .seconds(3))

@@ -158,7 +158,9 @@ import Testing
     }
 
     @Test func bytesThatFollowTheRequestAtOnceAreKept() async throws {
-        for conditions in [Conditions.clear, Conditions(up: DirectionConditions(delay: .milliseconds(20)), down: .clear)] {
+        for conditions in [
+            Conditions.clear, Conditions(up: DirectionConditions(delay: .milliseconds(20)), down: .clear),
+        ] {
             try await Self.withForwardProxy(conditions) { proxy, listener, port in
                 try await blocking {
                     let client = try TestSocket.connect(port: proxy.address.port)

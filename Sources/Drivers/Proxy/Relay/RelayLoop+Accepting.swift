@@ -79,7 +79,9 @@
         /// Takes over an established connection that the link has carried, on this relay or on one with fewer connections.
         package func adopt(_ accepted: AcceptedConnection, on token: RelayToken) {
             // The proxy hands over before it freezes the port.
-            guard let port = ports[token] else { preconditionFailure("a connection was handed to a relay port not open") }
+            guard let port = ports[token] else {
+                preconditionFailure("a connection was handed to a relay where its port is not open")
+            }
             let assigned = relay.assignConnection(allowOthers: true)
             if assigned === relay { return add(accepted, port) }
             assigned.perform { loop in

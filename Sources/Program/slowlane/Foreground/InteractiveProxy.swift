@@ -22,6 +22,8 @@ struct InteractiveProxy {
     private var playback: TimelinePlayback?
     /// The proxy in the API of the dashboard, if there is one.
     private let adopted: AdoptedProxy?
+    /// The commands of a forward proxy; `nil` for a proxy of one upstream.
+    private var forward: ForwardCommands?
     /// The outage made by `outage`; it is independent of the conditions.
     private var outage = PerDirection(up: false, down: false)
 
@@ -43,11 +45,12 @@ struct InteractiveProxy {
     private static let logInterval = Duration.seconds(10)
 
     /// The commands with their arguments, for `help` and for errors.
-    static let commands = [
-        "profile NAME|FILE", "timeline NAME|FILE|TIMES", "pause", "resume", "seek TIME", "outage [up|down]",
-        "end-outage",
-        "fault RULE", "fault remove N|all", "faults", "disconnect", "clear", "status", "quit", "help",
-    ]
+    static let commands =
+        [
+            "profile NAME|FILE", "timeline NAME|FILE|TIMES", "pause", "resume", "seek TIME", "outage [up|down]",
+            "end-outage",
+            "fault RULE", "fault remove N|all", "faults", "disconnect", "clear", "status", "quit", "help",
+        ] + ForwardCommands.commands
 
     /// The names of the commands, each once.
     static var commandNames: [String] {
@@ -67,7 +70,7 @@ struct InteractiveProxy {
     init(
         _ proxy: Proxy, console: Console, events: ForegroundEvents, conditionsName: String,
         timeline: TimelineFile?, grace: TimeAmount, isQuiet: Bool, stops: StopReasons = [],
-        adopted: AdoptedProxy? = nil
+        adopted: AdoptedProxy? = nil, forward: ForwardSettings? = nil
     ) {
         self.proxy = proxy
         self.console = console
@@ -77,6 +80,7 @@ struct InteractiveProxy {
         self.isQuiet = isQuiet
         self.stops = stops
         self.adopted = adopted
+        self.forward = forward.map { ForwardCommands(proxy, $0) }
         playback = timeline.map { TimelinePlayback($0, startingAt: .now) }
     }
 
@@ -207,6 +211,12 @@ struct InteractiveProxy {
             return reply
         case ("fault", nil): return "error fault needs a rule, such as 'fault POST * nth 3 before-response stall'"
         case ("faults", nil): return await FaultCommands(proxy).list()
+        case ("to", let rule?) where forward != nil: return await forward?.change(rule)
+        case ("rules", nil) where forward != nil: return forward?.list
+        case ("hosts", nil) where forward != nil: return await forward?.hosts()
+        case ("to", nil) where forward != nil:
+            return "error to needs a pattern and conditions, such as 'to *.cdn.test=wifi'"
+        case ("to", _), ("rules", _), ("hosts", _): return "error '\(words[0])' needs a forward proxy (--forward)"
         case ("disconnect", nil):
             await proxy.abortConnections()
             return "ok disconnect: all connections aborted (RST)"
