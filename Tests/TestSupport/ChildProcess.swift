@@ -72,7 +72,8 @@ public final class ChildProcess: Sendable {
             var signals = sigset_t()
             sigemptyset(&signals)
             posix_spawnattr_setsigmask(&attributes, &signals)
-            sigaddset(&signals, SIGPIPE)
+            // Ignored signals are inherited; a shell without job control ignores SIGINT and SIGQUIT for what it runs in the background.
+            for number in [SIGPIPE, SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGUSR1, SIGUSR2] { sigaddset(&signals, number) }
             posix_spawnattr_setsigdefault(&attributes, &signals)
             var pid: pid_t = 0
             var texts = words.map { strdup($0) }

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
 internal import ControlAPI
+internal import ForwardProxy
 internal import Foundation
 internal import Impairment
 internal import LinkModel
@@ -270,6 +271,11 @@ struct ProxyCommand: AsyncParsableCommand {
     private func forwardSettings(listen: Endpoint, _ console: Console) throws -> ForwardSettings {
         var settings = try destinations.settings(console)
         try access.apply(to: &settings, listen: listen, console)
+        if !LocalAddresses.isLoopback(listen.host) {
+            settings.addresses = LocalAddresses.reachable(through: listen.host).map {
+                Destination(host: $0, port: listen.port)
+            }
+        }
         return settings
     }
 

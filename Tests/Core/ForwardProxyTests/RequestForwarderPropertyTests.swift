@@ -126,7 +126,7 @@ import Testing
 
     @Test func theBytesOfEachSideAreThoseOfTheModel() throws {
         var (opened, pauses) = (0, 0)
-        for seed in randomSeeds(150, soak: 5_000) {
+        for seed in randomSeeds(40, soak: 5_000) {
             var generator = SeededGenerator(seed: seed)
             let count = Int.random(in: 1...15, using: &generator)
             let exchanges = (0..<count).map { Self.exchange($0, isLast: $0 == count - 1, &generator) }
@@ -169,7 +169,7 @@ import Testing
 
     /// Random bytes and events: the forwarder neither traps nor acts after its end.
     @Test func nothingFollowsTheEnd() {
-        for seed in randomSeeds(500, soak: 20_000) {
+        for seed in randomSeeds(120, soak: 20_000) {
             var generator = SeededGenerator(seed: seed)
             var forwarder = RequestForwarder(settings())
             let texts = [

@@ -17,7 +17,8 @@ public struct ForwardSettings: Sendable {
     /// The destinations of connections that do not name them; see ``RedirectedConnections``.
     public var redirections: RedirectedConnections?
 
-    /// The addresses under which clients reach the proxy, for its page and PAC file; empty for the listening address.
+    /// The addresses under which clients reach the proxy, for its page and PAC file; empty for the listening address. Port 0
+    /// stands for the listening port.
     public var addresses: [Destination] = []
 
     /// Creates settings without rules.

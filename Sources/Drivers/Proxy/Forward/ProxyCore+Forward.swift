@@ -45,7 +45,9 @@ extension ProxyCore {
         let listening = listener?.address.map { address in
             Destination(host: LoopDetector.host(address) ?? "127.0.0.1", port: address.port ?? 0)
         }
-        let addresses = forward?.addresses ?? []
+        let addresses = (forward?.addresses ?? []).map { address in
+            Destination(host: address.host, port: address.port == 0 ? listening?.port ?? 0 : address.port)
+        }
         return NegotiationSettings(
             addresses: addresses.isEmpty ? listening.map { [$0] } ?? [] : addresses, credentials: forward?.credentials)
     }

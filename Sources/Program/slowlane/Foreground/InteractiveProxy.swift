@@ -95,6 +95,8 @@ struct InteractiveProxy {
         }
         let note = others.isEmpty ? "" : " (from another device \(others.joined(separator: " or ")))"
         console.print("listening on \(address)\(note) -> \(upstream), \(conditions)")
+        // A forward proxy admits only the clients of --allow or --user.
+        if forward != nil { return }
         console.print(
             "warning: other machines can reach the upstream through port \(address.port); "
                 + "use --listen 127.0.0.1:\(address.port) for this machine only", to: .progress)
