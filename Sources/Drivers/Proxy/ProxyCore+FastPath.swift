@@ -58,6 +58,7 @@ extension ProxyCore {
     /// Continues a connection of the fast path on the link.
     func resume(_ detached: DetachedConnection) {
         let session = Session(resuming: detached, on: linkDriver) { [weak self] session in self?.dial(for: session) }
+        session.relayedDestination = relayed.removeValue(forKey: detached.status.number)
         session.onEnd = { [weak self, unowned session] in self?.sessionEnded(session) }
         sessions[ObjectIdentifier(session)] = session
         session.resume()

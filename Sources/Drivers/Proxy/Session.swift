@@ -59,6 +59,8 @@ final class Session {
     let target: ForwardTarget?
     /// The reason for which the target could not be connected.
     private(set) var connectFailure: ConnectFailure?
+    /// The destination of a tunnel that comes from the fast path, where its connection has been counted.
+    var relayedDestination: Destination?
     /// Whether the connection to the target has been established for the client.
     private(set) var isEstablished = false
 

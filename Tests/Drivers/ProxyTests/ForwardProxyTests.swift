@@ -294,6 +294,13 @@ import Testing
             }
             await proxy.setOutage(PerDirection(up: false, down: false))
             #expect(try await blocking { try server.receive(exactly: 1) } == [2])
+            try await eventually("the bytes of both paths are counted") {
+                await proxy.hostTraffic() == [
+                    HostTraffic(
+                        destination: Destination(host: "api.test", port: port), connections: 1,
+                        bytes: PerDirection(up: 2, down: 0))
+                ]
+            }
         }
     }
 

@@ -32,7 +32,8 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
     /// The time limit for reading the client's last bytes after a refusal, so that its reply is not lost to a RST.
     static let lingerTimeMax = TimeAmount.seconds(2)
 
-    private unowned let core: ProxyCore
+    /// Released with the handler, at the end of the connection.
+    private let core: ProxyCore
     private var state = State.negotiating
     private var negotiation: Negotiation
     private var forwarder: RequestForwarder
@@ -43,6 +44,8 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
     private var isPaused = false
     private var readIsPending = false
     private var isRunningActions = false
+    /// Whether the forwarder accepts no more bytes of the client.
+    private var forwarderIsFull = false
     private var isActive = false
     let passed: [LoopDetector.ProxyNumber]
     /// The destination that connect mode has recorded for the connection.
@@ -56,7 +59,10 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         forwarder = RequestForwarder(core.negotiationSettings)
     }
 
-    var channel: (any Channel)? { context?.channel }
+    /// Whether the client is on this machine.
+    var isOnThisMachine: Bool {
+        context?.channel.remoteAddress.flatMap(LoopDetector.host).map(LoopDetector.isLoopback) ?? false
+    }
 
     /// Whether a session carries the connection's traffic, or may.
     var hasSessions: Bool { state == .connecting || !origins.isEmpty }
@@ -276,11 +282,15 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         case .open(let origin, let destination): open(destination, as: origin)
         case .send(let bytes, let origin): origins[origin]?.send(bytes)
         case .finishSending(let origin): origins[origin]?.finishSending()
-        case .closeOrigin(let origin): origins.removeValue(forKey: origin)?.abandon(abortively: false)
-        case .resetOrigin(let origin): origins.removeValue(forKey: origin)?.abandon(abortively: true)
+        case .closeOrigin(let origin): remove(origin, abortively: false)
+        case .resetOrigin(let origin): remove(origin, abortively: true)
         case .reply(let bytes): context?.write(wrapOutboundOut(bytes), promise: nil)
-        case .pauseClient: setPaused(true)
-        case .resumeClient: if !origins.values.contains(where: \.isFull) { setPaused(false) }
+        case .pauseClient:
+            forwarderIsFull = true
+            updatePaused()
+        case .resumeClient:
+            forwarderIsFull = false
+            updatePaused()
         case .closeClient: context?.flush(); closeOutput()
         case .resetClient:
             guard let context else { return }
@@ -288,6 +298,11 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
             ResetOnClose.arm(context.channel)
             context.close(promise: nil)
         }
+    }
+
+    private func remove(_ origin: RequestForwarder.Origin, abortively: Bool) {
+        origins.removeValue(forKey: origin)?.abandon(abortively: abortively)
+        updatePaused()
     }
 
     private func closeOutput() {
@@ -342,14 +357,13 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
 
     func originReset(_ origin: RequestForwarder.Origin) {
         origins[origin] = nil
+        updatePaused()
         forwarder.reset(origin)
         runActions()
     }
 
-    /// Handles that an origin's session accepts no more bytes, or accepts them again.
-    func originIsFull(_ isFull: Bool) {
-        if isFull { setPaused(true) } else { runActions(); setPaused(false) }
-    }
+    /// Reads from the client unless the forwarder or an origin's session accepts no more bytes.
+    func updatePaused() { setPaused(forwarderIsFull || origins.values.contains(where: \.isFull)) }
 
     func flush() { context?.flush() }
 

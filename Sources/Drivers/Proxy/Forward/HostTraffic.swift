@@ -6,11 +6,21 @@ public struct HostTraffic: Hashable, Sendable {
     /// The host and port that clients have named; `nil` for all destinations beyond ``destinationsMax``.
     public var destination: Destination?
     /// Connections that were established, the open ones included.
-    public var connections = 0
+    public var connections: Int
     /// Connections that could not be established.
-    public var connectionsFailed = 0
+    public var connectionsFailed: Int
     /// Payload bytes read from the sender's socket in each direction by connections that have ended.
-    public var bytes = PerDirection(up: 0, down: 0)
+    public var bytes: PerDirection<Int>
+
+    init(
+        destination: Destination?, connections: Int = 0, connectionsFailed: Int = 0,
+        bytes: PerDirection<Int> = PerDirection(up: 0, down: 0)
+    ) {
+        self.destination = destination
+        self.connections = connections
+        self.connectionsFailed = connectionsFailed
+        self.bytes = bytes
+    }
 
     /// The number of destinations that are counted one by one.
     public static let destinationsMax = 1_000

@@ -6,6 +6,9 @@ internal import NIOCore
 /// The client's end of a connection to an origin that a forward proxy has opened for requests in absolute form: several
 /// of them share the client's channel, one after the other.
 final class OriginSocket: SessionSocket {
+    /// The time that an origin has for its FIN after that of a connection that is not needed any more.
+    private static let finTimeMax = TimeAmount.seconds(10)
+
     private let origin: RequestForwarder.Origin
     private weak var client: ForwardClient?
     private(set) var session: Session?
@@ -47,6 +50,7 @@ final class OriginSocket: SessionSocket {
             end(gone: true)
         } else {
             finishSending()
+            session?.driver.eventLoop.assumeIsolated().scheduleTask(in: Self.finTimeMax) { self.end(gone: true) }
         }
         session?.readCompleted()
     }
@@ -115,12 +119,12 @@ final class OriginSocket: SessionSocket {
 
     func pauseReading() {
         isFull = true
-        client?.originIsFull(true)
+        client?.updatePaused()
     }
 
     func resumeReading() {
         isFull = false
-        client?.originIsFull(false)
+        client?.updatePaused()
     }
 
     func readIfPending() {}

@@ -72,6 +72,7 @@ extension ProxyCore {
         guard let forward, !isStopping else { return fail(.unreachable) }
         let target = forward.rules.mapped(destination)
         let isMapped = target != destination
+        let isLocal = client.isOnThisMachine
         guard isMapped || forward.policy.isAllowed(destination) else { return fail(.notAllowed) }
         let treatment = forward.rules.treatment(of: destination)?.treatment
         let driver = driver(for: treatment)
@@ -103,7 +104,9 @@ extension ProxyCore {
                 case .success(let found):
                     let others = found.filter { !self.isOwnAddress($0) }
                     if others.isEmpty { return fail(.loop) }
-                    let addresses = others.filter { isMapped || Self.isAllowed($0, of: destination, forward.policy) }
+                    let addresses = others.filter { address in
+                        isMapped || Self.isAllowed(address, of: destination, forward.policy, isLocal: isLocal)
+                    }
                     if addresses.isEmpty { fail(.notAllowed) } else { succeed(addresses) }
                 }
             }
@@ -111,9 +114,11 @@ extension ProxyCore {
     }
 
     private static func isAllowed(
-        _ address: SocketAddress, of destination: Destination, _ policy: DestinationPolicy
+        _ address: SocketAddress, of destination: Destination, _ policy: DestinationPolicy, isLocal: Bool
     ) -> Bool {
         guard let host = LoopDetector.host(address), let address = IPAddress(host) else { return false }
+        // Servers on the loopback interface are not meant for other machines.
+        if !isLocal && LoopDetector.isLoopback(host) { return false }
         return policy.isAllowed(address, of: destination)
     }
 
@@ -212,9 +217,13 @@ extension ProxyCore {
     func countEnded(_ session: Session) { Self.count(session, in: &hostTraffic, hasEnded: true) }
 
     private static func count(_ session: Session, in table: inout HostTrafficTable, hasEnded: Bool = false) {
-        guard let target = session.target else { return }
-        table.change(target.destination) { row in
-            if session.isEstablished { row.connections += 1 } else if hasEnded { row.connectionsFailed += 1 }
+        guard let destination = session.target?.destination ?? session.relayedDestination else { return }
+        table.change(destination) { row in
+            if session.isEstablished {
+                row.connections += 1
+            } else if hasEnded, session.relayedDestination == nil {
+                row.connectionsFailed += 1
+            }
             for direction in Direction.allCases { row.bytes[direction] += session.bytesRead[direction] }
         }
     }
