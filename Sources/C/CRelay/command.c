@@ -48,6 +48,12 @@
 
 extern char **environ;
 
+#if defined(__linux__)
+#define CHANNEL_TYPE (SOCK_STREAM | SOCK_CLOEXEC)
+#else
+#define CHANNEL_TYPE SOCK_STREAM
+#endif
+
 // Functions with the prefix "child" run between fork(2) and execve(2), where only async-signal-safe calls are possible.
 
 /// Sends the number of a failed step with its errno, or a descriptor.
@@ -202,7 +208,7 @@ pid_t crelay_start(
     *failure = (struct crelay_failure){CRELAY_STEP_FORK, 0};
     if (calls != NULL) *calls = -1;
     char **environment = environment_with(variables);
-    if (environment == NULL || socketpair(AF_UNIX, SOCK_STREAM, 0, channel) != 0) {
+    if (environment == NULL || socketpair(AF_UNIX, CHANNEL_TYPE, 0, channel) != 0) {
         failure->code = errno;
         free(environment);
         return -1;

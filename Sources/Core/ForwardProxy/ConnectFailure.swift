@@ -18,6 +18,8 @@ public enum ConnectFailure: Error, Hashable, Sendable, CaseIterable {
     case notAllowed
     /// The destination is the proxy itself.
     case loop
+    /// The proxy has as many connections as it may have.
+    case tooManyConnections
 
     /// The status of the HTTP response.
     public var status: Int {
@@ -25,6 +27,7 @@ public enum ConnectFailure: Error, Hashable, Sendable, CaseIterable {
         case .nameNotFound, .nameServerFailure, .connectionRefused, .unreachable, .refusedByRule, .loop: 502
         case .lookupTimeout, .connectionTimeout: 504
         case .notAllowed: 403
+        case .tooManyConnections: 503
         }
     }
 
@@ -40,6 +43,7 @@ public enum ConnectFailure: Error, Hashable, Sendable, CaseIterable {
         case .refusedByRule: #"connection_refused; details="a rule of the proxy refuses this host""#
         case .notAllowed: "http_request_denied"
         case .loop: "proxy_loop_detected"
+        case .tooManyConnections: "connection_limit_reached"
         }
     }
 
@@ -49,7 +53,7 @@ public enum ConnectFailure: Error, Hashable, Sendable, CaseIterable {
     /// names, so that a client can tell the two.
     public var socks5Code: UInt8 {
         switch self {
-        case .loop: 1
+        case .loop, .tooManyConnections: 1
         case .notAllowed: 2
         case .unreachable: 3
         case .nameNotFound, .nameServerFailure, .lookupTimeout: 4
@@ -79,6 +83,8 @@ public enum ConnectFailure: Error, Hashable, Sendable, CaseIterable {
             ("the proxy does not connect to link-local, multicast and metadata addresses", "use another address")
         case .loop:
             ("the destination is this proxy", "name the server, not the proxy")
+        case .tooManyConnections:
+            ("the proxy has no free connection", "raise --max-connections, or close connections")
         }
     }
 

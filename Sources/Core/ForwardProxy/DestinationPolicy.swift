@@ -25,7 +25,11 @@ public struct DestinationPolicy: Hashable, Sendable {
 
     /// Returns whether a destination may be looked up and connected. Before the look-up.
     public func isAllowed(_ destination: Destination) -> Bool {
-        guard (1...65535).contains(destination.port) else { return false }
+        (1...65535).contains(destination.port) && permitsHost(of: destination)
+    }
+
+    /// Returns whether the host of a destination may be looked up, whatever its port.
+    public func permitsHost(of destination: Destination) -> Bool {
         if let address = destination.address { return isAllowed(address, of: destination) }
         return !Self.names.contains(destination.host) || exceptions.contains { $0.matches(destination) }
     }

@@ -48,7 +48,7 @@ struct ExchangeRegistry {
 
     private let subject: @Sendable (HTTPRequestHead, [UInt8]) -> String?
     private var entries: [Entry] = []
-    private var exchangeCount = 0
+    private var exchangeCount: Int
     private var ruleCount = 0
     private var seed: UInt64
     /// The prefix of the names of the random streams.
@@ -70,6 +70,7 @@ struct ExchangeRegistry {
     /// Creates the registry of a link. Rules that cannot be used are left out; their numbers are not used.
     init(_ tracking: ExchangeTracking, seed: UInt64, name: String) {
         subject = tracking.subject
+        exchangeCount = tracking.firstNumber
         awaitsDecisions = tracking.awaitsDecisions
         samplesResponses = tracking.samplesResponses
         self.seed = seed
@@ -93,11 +94,12 @@ struct ExchangeRegistry {
     var statuses: [FaultRuleStatus] { entries.map(\.status) }
 
     /// Adds a rule and returns its number.
-    mutating func add(_ rule: FaultRule) throws(FaultRuleError) -> Int {
+    mutating func add(_ rule: FaultRule, number: Int? = nil) throws(FaultRuleError) -> Int {
         if let problem = rule.problem { throw FaultRuleError(reason: problem) }
         guard entries.count < Self.rulesMax else {
             throw FaultRuleError(reason: "the link has \(Self.rulesMax) rules already; remove one first")
         }
+        ruleCount = max(ruleCount, number ?? 0)
         insert(rule)
         ruleCount += 1
         updateWithholding()

@@ -12,6 +12,13 @@ public struct FaultRuleStatus: Hashable, Sendable {
     /// The faults that have fired.
     public internal(set) var fired = 0
 
+    /// Adds the counts of the rule on another link.
+    public mutating func addCounts(of other: FaultRuleStatus) {
+        matched += other.matched
+        applied += other.applied
+        fired += other.fired
+    }
+
     /// Whether the rule has fired as often as its `times` expects.
     public var isSatisfied: Bool { fired >= rule.times.lowerBound }
 }

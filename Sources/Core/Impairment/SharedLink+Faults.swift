@@ -31,10 +31,14 @@ extension SharedLink {
     /// connections whose exchanges are tracked (``untrackedConnectionCount``).
     ///
     /// Throws if the rule cannot be used (``FaultRule/problem``), or if the link has 1000 rules.
+    ///
+    /// - Parameter number: The number of the rule, not less than the next one; `nil` for the next one.
     @discardableResult
-    public mutating func addFaultRule(_ rule: FaultRule, at time: Instant) throws(FaultRuleError) -> Int {
+    public mutating func addFaultRule(
+        _ rule: FaultRule, number: Int? = nil, at time: Instant
+    ) throws(FaultRuleError) -> Int {
         advance(to: time)
-        return try recorder.exchanges.add(rule)
+        return try recorder.exchanges.add(rule, number: number)
     }
 
     /// Removes a fault rule. Returns whether there was one with that number.

@@ -33,6 +33,9 @@ extension SharedLink {
         return count == 0 ? nil : Nanoseconds(sum / count)
     }
 
+    /// The directions in which there is an outage (``setOutage(_:at:)``).
+    public var outage: PerDirection<Bool> { tcp.hasOutage }
+
     /// Returns whether no packet passes in a direction: during an outage, or at 100 % loss.
     public func hasOutage(_ direction: Direction) -> Bool {
         tcp.hasOutage[direction] || tcp.conditions[direction].loss == .one

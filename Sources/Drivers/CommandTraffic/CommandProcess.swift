@@ -74,6 +74,12 @@ package final class CommandProcess: Sendable {
         guard process > 0 else { throw StartError(failure, arguments?.first ?? "") }
         pid = Mutex(process)
         supervisor = redirection.flatMap { ConnectSupervisor(calls: calls, $0) }
+        if redirection != nil && supervisor == nil {
+            failure = crelay_failure(step: CRELAY_STEP_FORK, code: errno)
+            kill(process, SIGKILL)
+            waitpid(process, nil, 0)
+            throw StartError(failure, arguments?.first ?? "")
+        }
     }
 
     /// Sends a signal, unless the command has ended.

@@ -69,20 +69,24 @@ package final class ConnectSupervisor: Sendable {
         private let ended = DispatchSemaphore(value: 0)
 
         /// Starts a supervisor, which owns the descriptor of the calls.
-        init(calls: CInt, _ destinations: Destinations) {
+        init?(calls: CInt, _ destinations: Destinations) {
             self.calls = calls
             self.destinations = destinations
             var ends: [CInt] = [-1, -1]
-            pipe(&ends)
-            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+            let isOpen = pipe(&ends) == 0
             wakeup = (ends[0], ends[1])
+            guard isOpen else { return nil }
+            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
             Thread.detachNewThread { [self] in
                 while decideNext() {}
                 ended.signal()
             }
         }
 
-        deinit { for file in [calls, wakeup.read, wakeup.write] { close(file) } }
+        deinit {
+            let files = state.withLock { $0.isStopped } ? [] : [calls]
+            for file in files + [wakeup.read, wakeup.write] where file >= 0 { close(file) }
+        }
 
         /// Ends the decisions, and returns whether processes are left whose calls will fail with ENOSYS from now on,
         /// because the kernel keeps the filter. May be called once.
@@ -91,7 +95,11 @@ package final class ConnectSupervisor: Sendable {
             ended.wait()
             destinations.nameServer?.stop()
             var file = pollfd(fd: calls, events: Int16(POLLIN), revents: 0)
-            return poll(&file, 1, 0) >= 0 && Int32(file.revents) & POLLHUP == 0
+            let areLeft = poll(&file, 1, 0) >= 0 && Int32(file.revents) & POLLHUP == 0
+            state.withLock { $0.isStopped = true }
+            // The kernel ends the calls that wait.
+            close(calls)
+            return areLeft
         }
 
         /// Waits for a call and decides it. Returns `false` at the end.
@@ -123,11 +131,13 @@ package final class ConnectSupervisor: Sendable {
             guard crelay_socket_properties(socket, &properties) == 0 else {
                 return crelay_call_continue(calls, call.id)
             }
-            if properties.is_datagram != 0 && address.port == Self.dnsPort, let server = destinations.nameServer,
-                crelay_connect_loopback(socket, properties.is_ipv6, CInt(server.port)) == 0
-            {
-                server.record(address, resolverPort: Int(crelay_bind_loopback(socket, properties.is_ipv6)))
-                return crelay_call_end(calls, call.id, 0)
+            if properties.is_datagram != 0 && address.port == Self.dnsPort, let server = destinations.nameServer {
+                // First the port, which also lets a socket of IPv6 only reach the address.
+                let port = crelay_bind_loopback(socket, properties.is_ipv6)
+                if port > 0 && crelay_connect_loopback(socket, properties.is_ipv6, CInt(server.port)) == 0 {
+                    server.record(address, resolverPort: Int(port))
+                    return crelay_call_end(calls, call.id, 0)
+                }
             }
             if properties.is_datagram != 0 && address.port != 0 {
                 state.withLock { $0.counts.datagramSockets[address.port, default: 0] += 1 }

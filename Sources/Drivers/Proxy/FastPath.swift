@@ -18,6 +18,8 @@ final class FastPath {
     /// detached.
     private var frozen: EventLoopFuture<Void>?
     private weak var listener: Listener?
+    /// Whether the port is being closed.
+    private var isClosing = false
     /// The traffic of ports that are closed.
     private var closedTraffic = RelayedTraffic()
     /// Succeeds when every earlier request is complete.
@@ -34,7 +36,7 @@ final class FastPath {
     }
 
     /// Whether the relays accept and forward the proxy's connections.
-    var isOpen: Bool { port != nil && frozen == nil }
+    var isOpen: Bool { port != nil && frozen == nil && !isClosing }
 
     /// Whether the relays have connections that are to be detached.
     var isDraining: Bool { frozen != nil }
@@ -83,7 +85,9 @@ final class FastPath {
 
     /// Closes the port and its connections in batches. Returns the detached connections, which continue on the link.
     func close(_ mode: RelayCloseMode) -> EventLoopFuture<[DetachedConnection]>.Isolated {
-        requestDetachment { $0.close($1, mode, connectionsMax: Self.connectionsPerRequest) }.flatMap { connections in
+        isClosing = true
+        let batch = requestDetachment { $0.close($1, mode, connectionsMax: Self.connectionsPerRequest) }
+        return batch.flatMap { connections in
             if self.port == nil { return self.eventLoop.makeSucceededFuture(connections) }
             return self.close(mode).map { connections + $0 }.nonisolated()
         }
@@ -104,6 +108,7 @@ final class FastPath {
             if self.port != nil && self.openRelays.isEmpty {
                 self.port = nil
                 self.frozen = nil
+                self.isClosing = false
                 self.listener?.endDelegation()
             }
             return results.flatMap { $0.output.connections }

@@ -1,4 +1,5 @@
 internal import Determinism
+internal import ForwardProxy
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
@@ -11,6 +12,13 @@ internal import TCPModel
 final class LinkDriver {
     let eventLoop: any EventLoop
     var link: SharedLink
+    /// The number among the links of one proxy; 0 for the device's.
+    let number: Int
+    /// The links of a forward proxy's rules.
+    var ruleLinks: [HostRules.Treatment: LinkDriver] = [:]
+    var ruleLinkCount = 0
+    /// The traffic of links of rules that were removed.
+    var removedTraffic = RelayedTraffic()
     let origin: NIODeadline
     /// Sessions by flow index. Flow indices are reused, so the whole flow ID is compared.
     private(set) var sessions: [(flow: FlowID, session: Session)?] = []
@@ -41,7 +49,7 @@ final class LinkDriver {
     /// The numbers of connections by flow index.
     private var connectionNumbers: [Int] = []
     /// Present while the link has fault rules.
-    private var faultReporter: FaultReporter?
+    var faultReporter: FaultReporter?
     /// Called for each fault of the link's rules.
     var onFault: (FaultReport) -> Void = { _ in }
     /// Called when a timeline has changed the conditions; not for each step of a ramp, and not when it starts.
@@ -61,15 +69,19 @@ final class LinkDriver {
     private let serverPort: UInt16
     private let packetsStartUnixNanoseconds = PacketEvent.unixNanosecondsNow
     /// Supplies the number of each new connection, which selects its random streams.
-    private let numbers: ConnectionNumbers
+    let numbers: ConnectionNumbers
     private(set) var seed: UInt64
     private let onLateness: (@Sendable (Nanoseconds) -> Void)?
     /// Modelled times of unflushed writes, recorded for `onLateness` only.
     private var unflushedTimes: [Instant] = []
 
+    /// - Parameter origin: The start of the model's time, which all links of a proxy share.
     init(
-        _ configuration: ProxyConfiguration, numbers: ConnectionNumbers, on eventLoop: any EventLoop
+        _ configuration: ProxyConfiguration, number: Int = 0, numbers: ConnectionNumbers,
+        origin: NIODeadline = .now(), on eventLoop: any EventLoop
     ) {
+        self.number = number
+        self.origin = origin
         self.eventLoop = eventLoop
         self.numbers = numbers
         seed = configuration.seed
@@ -94,7 +106,6 @@ final class LinkDriver {
             link.setObservation(configuredObservation.union(.exchanges), at: .start)
         }
         link.eventsPerCallMax = TurnBudget.eventsMax
-        origin = .now()
         if let timeline = configuration.timeline { link.startTimeline(timeline, at: .start) }
         lastReachability = link.reachability
         lastConditions = link.conditions
@@ -126,21 +137,28 @@ final class LinkDriver {
         hasBacklog ? .pending : link.remainingTraffic(of: id)
     }
 
-    /// Returns the link's status after everything that is due has been processed.
+    /// Returns the link's status, with the traffic of the links of rules, after everything that is due has been
+    /// processed.
     func status() -> LinkStatus {
         link.advance(to: now)
         process()
         flush()
-        return LinkStatus(&link)
+        var status = LinkStatus(&link)
+        status.add(removedTraffic)
+        for driver in ruleLinks.values { status.add(driver.status().traffic) }
+        return status
     }
 
-    /// Returns the open connections.
-    func connections() -> [ConnectionStatus] {
+    /// Returns the open connections, also those on the links of rules.
+    func connections() -> [ConnectionStatus] { links.flatMap { $0.ownConnections() } }
+
+    private func ownConnections() -> [ConnectionStatus] {
         let time = NIODeadline.now()
         return link.connections.compactMap { id in
             guard id.index < sessions.count, let (flow, session) = sessions[id.index], flow == id else { return nil }
             return ConnectionStatus(
-                id: ConnectionID(carrier: .link(id)), number: link.number(of: id), client: session.clientAddress,
+                id: ConnectionID(carrier: .link(id, number: number)), number: link.number(of: id),
+                client: session.clientAddress,
                 age: Nanoseconds((time - session.startedAt).nanoseconds), bytesRead: session.bytesRead,
                 bytesHeld: PerDirection(up: link.bytesHeld(id, .up), down: link.bytesHeld(id, .down)))
         }
@@ -210,9 +228,9 @@ final class LinkDriver {
         change { $0.release(id, at: $1) }
     }
 
-    /// Aborts all connections.
+    /// Aborts all connections, also those on the links of rules.
     func abortConnections() {
-        change { $0.abortConnections(at: $1) }
+        for driver in links { driver.change { $0.abortConnections(at: $1) } }
     }
 
     // MARK: Changes, in effect when the call returns
@@ -235,9 +253,10 @@ final class LinkDriver {
         lastTimelineChange = link.timelineChangeCount
     }
 
-    /// Starts or ends an outage in each direction.
+    /// Starts or ends an outage in each direction, also on the links of rules except `direct`.
     func setOutage(_ outage: PerDirection<Bool>) {
         change { $0.setOutage(outage, at: $1) }
+        for (treatment, driver) in ruleLinks where treatment != .direct { driver.setOutage(outage) }
     }
 
     /// Adds a toxic to all connections.
@@ -264,44 +283,7 @@ final class LinkDriver {
     func reseed(_ seed: UInt64) {
         self.seed = seed
         link.reseed(seed, at: now)
-    }
-
-    // MARK: Faults
-
-    /// The fault rules with their counts.
-    var faultRules: [FaultRuleStatus] { link.faultRules }
-
-    /// Whether the link has a fault rule.
-    var hasFaultRules: Bool { link.hasFaultRules }
-
-    /// The number of open connections to whose exchanges fault rules do not apply.
-    var untrackedConnectionCount: Int { link.untrackedConnectionCount }
-
-    /// Adds a fault rule and returns its number.
-    func addFaultRule(_ rule: FaultRule) -> Result<Int, FaultRuleError> {
-        var result = Result<Int, FaultRuleError>.failure(FaultRuleError(reason: "the proxy has stopped"))
-        change { link, time in
-            do throws(FaultRuleError) {
-                result = .success(try link.addFaultRule(rule, at: time))
-            } catch {
-                result = .failure(error)
-            }
-        }
-        faultRulesChanged()
-        return result
-    }
-
-    /// Removes fault rules; unknown numbers are ignored.
-    func removeFaultRules(_ numbers: [Int]) {
-        change { link, time in
-            for number in numbers { link.removeFaultRule(number, at: time) }
-        }
-        faultRulesChanged()
-    }
-
-    private func faultRulesChanged() {
-        if link.hasFaultRules != (faultReporter != nil) { faultReporter = link.hasFaultRules ? FaultReporter() : nil }
-        updateObservation()
+        for driver in ruleLinks.values { driver.reseed(seed) }
     }
 
     // MARK: Backlog
@@ -309,8 +291,13 @@ final class LinkDriver {
     /// Defers a socket's read until the backlog is processed.
     func deferRead(of handler: any SessionSocket) { deferredReads.append(handler) }
 
-    /// Returns a future that succeeds when all actions so far have been executed.
+    /// Returns a future that succeeds when all actions so far have been executed, also those of the links of rules.
     func whenCaughtUp() -> EventLoopFuture<Void> {
+        if ruleLinks.isEmpty { return whenOwnActionsAreExecuted() }
+        return .andAllSucceed(links.map { $0.whenOwnActionsAreExecuted() }, on: eventLoop)
+    }
+
+    private func whenOwnActionsAreExecuted() -> EventLoopFuture<Void> {
         if !hasBacklog || isShutDown { return eventLoop.makeSucceededVoidFuture() }
         let promise = backlogPromise ?? eventLoop.makePromise(of: Void.self)
         backlogPromise = promise
@@ -338,8 +325,9 @@ final class LinkDriver {
         backlogPromise = nil
     }
 
-    /// Releases all sessions and stops driving the link.
+    /// Releases all sessions and stops driving the link and those of rules.
     func shutDown() {
+        for driver in ruleLinks.values { driver.shutDown() }
         if !isShutDown { timerQueue.unregister(timerIndex) }
         isShutDown = true
         timerDeadline = nil

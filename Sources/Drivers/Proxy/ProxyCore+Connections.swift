@@ -47,7 +47,7 @@ extension ProxyCore {
         let removed = sessions.removeValue(forKey: ObjectIdentifier(session))
         precondition(removed != nil, "a session ended twice")
         updateReadSizes()
-        let wasFull = session.isHandedOver ? false : slots.release()
+        let wasFull = session.holdsSlot && slots.release()
         updateAccepting()
         if wasFull { fastPath?.slotReleased() }
         if sessions.isEmpty { allSessionsEnded?.succeed() }

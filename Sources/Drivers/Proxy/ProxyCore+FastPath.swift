@@ -12,8 +12,8 @@ extension ProxyCore {
         return FastPath(on: eventLoop) { [unowned self] in
             let bound = NIOLoopBound(self, eventLoop: eventLoop)
             let eventLoop = eventLoop
-            let tunnelClosed: @Sendable (Int, PerDirection<Int>) -> Void = { number, bytes in
-                eventLoop.execute { bound.value.tunnelClosed(number, bytes) }
+            let tunnelClosed: @Sendable (ConnectionKey, PerDirection<Int>) -> Void = { key, bytes in
+                eventLoop.execute { bound.value.tunnelClosed(key, bytes) }
             }
             return RelayPortConfiguration(
                 configuration, proxy: proxyNumber,
@@ -58,7 +58,7 @@ extension ProxyCore {
     /// Continues a connection of the fast path on the link.
     func resume(_ detached: DetachedConnection) {
         let session = Session(resuming: detached, on: linkDriver) { [weak self] session in self?.dial(for: session) }
-        session.relayedDestination = relayed.removeValue(forKey: detached.status.number)
+        session.relayedDestination = relayed.removeValue(forKey: detached.status.key)
         session.onEnd = { [weak self, unowned session] in self?.sessionEnded(session) }
         sessions[ObjectIdentifier(session)] = session
         session.resume()
@@ -110,8 +110,9 @@ extension ProxyCore {
     /// Closes one connection. Returns `false` if it is closed already.
     func closeConnection(_ id: ConnectionID, abortively: Bool) -> EventLoopFuture<Bool> {
         switch id.carrier {
-        case .link(let flow):
-            return eventLoop.makeSucceededFuture(linkDriver.closeConnection(flow, abortively: abortively))
+        case .link(let flow, let number):
+            let driver = linkDriver.links.first { $0.number == number }
+            return eventLoop.makeSucceededFuture(driver?.closeConnection(flow, abortively: abortively) ?? false)
         case .relay(let token):
             guard let fastPath else { return eventLoop.makeSucceededFuture(false) }
             if abortively {

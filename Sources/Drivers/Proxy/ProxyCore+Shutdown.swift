@@ -30,9 +30,10 @@ extension ProxyCore {
             session.close(abortively: traffic != .none)
             if traffic != .none { haveAllArrived = false }
         }
-        for client in forwardClients.values where !client.hasSessions { client.close() }
-        if sessions.isEmpty && forwardClients.values.allSatisfy({ !$0.hasSessions }) {
-            shutDownDrivers()
+        // A lookup may be under way for a client with a session to come.
+        for client in forwardClients.values where !client.hasSessions || now >= drainDeadline { client.close() }
+        if sessions.isEmpty && forwardClients.values.allSatisfy({ !$0.hasSessions || now >= drainDeadline }) {
+            linkDriver.shutDown()
             return promise.succeed(haveAllArrived)
         }
         let continuation = { [haveAllArrived] in self.drain(promise, haveAllArrived: haveAllArrived) }
@@ -54,17 +55,12 @@ extension ProxyCore {
             self.listener = nil
             // The driver is shut down before the sessions are closed, because the link's reactions to their closing are
             // not needed.
-            self.shutDownDrivers()
+            self.linkDriver.shutDown()
             let fastPathIsClosed = self.closeFastPath(.discard).nonisolated()
             let sessionsAreClosed = self.closeSessions()
             let isClosed = self.withTimeout(TurnBudget.waitMax, sessionsAreClosed.and(fastPathIsClosed).map { _ in })
             return isClosed.and(listenerIsClosed).map { _ in }
         }.nonisolated()
-    }
-
-    private func shutDownDrivers() {
-        linkDriver.shutDown()
-        for driver in ruleDrivers.values { driver.shutDown() }
     }
 
     /// Closes the fast path; connections that are not idle continue on the link.

@@ -27,11 +27,9 @@ final class ProxyCore {
     var forward: ForwardSettings?
     /// Clients of a forward proxy whose connection no session has taken over.
     var forwardClients: [ObjectIdentifier: ForwardClient] = [:]
-    /// The links of rules with conditions of their own.
-    var ruleDrivers: [HostRules.Treatment: LinkDriver] = [:]
     let names: NameTable
-    /// The destinations of tunnels on the fast path, by connection number.
-    var relayed: [Int: Destination] = [:]
+    /// The destinations of tunnels on the fast path.
+    var relayed: [ConnectionKey: Destination] = [:]
     var hostTraffic = HostTrafficTable()
 
     var connectionsAccepted = 0
@@ -206,13 +204,14 @@ final class ProxyCore {
     /// Sets the random seed; the next connection is number 0.
     func reseed(_ seed: UInt64) -> EventLoopFuture<Void> {
         linkDriver.reseed(seed)
-        if let fastPath, fastPath.isOpen {
+        // The relays accept no clients of a forward proxy.
+        if forward == nil, let fastPath, fastPath.isOpen {
             // The relay that accepts connections sets both, so that no connection combines an old number with the new
             // seed.
             return fastPath.reseed(seed)
         }
         // A relay may accept connections until it is frozen.
-        let isFrozen = fastPath?.freeze() ?? eventLoop.makeSucceededVoidFuture()
+        let isFrozen = (forward == nil ? fastPath?.freeze() : nil) ?? eventLoop.makeSucceededVoidFuture()
         return isFrozen.assumeIsolated().map { self.numbers.restart() }.nonisolated()
     }
 

@@ -27,7 +27,8 @@ public struct ProxyStatus: Hashable, Sendable {
 public struct ConnectionID: Hashable, Sendable {
     /// The component that carries the connection.
     enum Carrier: Hashable, Sendable {
-        case link(FlowID)
+        /// The flow of the link with a number.
+        case link(FlowID, number: Int)
         case relay(RelayToken)
     }
 
@@ -95,7 +96,15 @@ public struct LinkStatus: Hashable, Sendable {
         bytesHeld = link.bytesHeld
     }
 
-    /// Adds the traffic of the fast path.
+    /// The part that ``add(_:)`` adds.
+    var traffic: RelayedTraffic {
+        var traffic = RelayedTraffic()
+        (traffic.bytesRead, traffic.bytesCarried) = (bytesRead, bytesCarried)
+        (traffic.readPauses, traffic.bytesHeld) = (readPauses, bytesHeld)
+        return traffic
+    }
+
+    /// Adds the traffic of the fast path or of another link.
     mutating func add(_ traffic: RelayedTraffic) {
         bytesHeld += traffic.bytesHeld
         for direction in Direction.allCases {

@@ -57,8 +57,12 @@ final class Session {
     let clientAddress: Endpoint?
     /// The destination that the client has named to a forward proxy, with its addresses.
     let target: ForwardTarget?
+    /// The reason for which the dial has failed.
+    private var dialFailure: ConnectFailure?
     /// The reason for which the target could not be connected.
-    private(set) var connectFailure: ConnectFailure?
+    var connectFailure: ConnectFailure {
+        dialFailure ?? (driver.conditions.connectionPolicy == .open ? .connectionRefused : .unreachable)
+    }
     /// The destination of a tunnel that comes from the fast path, where its connection has been counted.
     var relayedDestination: Destination?
     /// Whether the connection to the target has been established for the client.
@@ -66,13 +70,15 @@ final class Session {
 
     /// Creates the session of a new client.
     ///
-    /// - Parameter dial: Dials the upstream with a ``SocketHandler`` of the session in the channel's pipeline, or calls
-    ///   ``upstreamFailed()``.
+    /// - Parameters:
+    ///   - ownsChannel: Whether the session closes the client's channel; several sessions may share it.
+    ///   - dial: Dials the upstream with a ``SocketHandler`` of the session in the channel's pipeline, or calls
+    ///     ``upstreamFailed()``.
     init(
         _ client: any Channel, on driver: LinkDriver, passed: [LoopDetector.ProxyNumber] = [],
-        target: ForwardTarget? = nil, dial: @escaping (Session) -> Void
+        target: ForwardTarget? = nil, ownsChannel: Bool = true, dial: @escaping (Session) -> Void
     ) {
-        self.clientChannel = client
+        clientChannel = ownsChannel ? client : nil
         self.passed = passed
         self.driver = driver
         self.dial = dial
@@ -211,7 +217,7 @@ final class Session {
     /// Handles the failure of all dials. Returns whether the connection still needed one.
     func upstreamFailed(_ failure: ConnectFailure = .connectionRefused) -> Bool {
         cancelDials()
-        connectFailure = failure
+        dialFailure = failure
         dialIsFinished = true
         let wasNeeded = needsUpstream
         if endReason == nil, wasNeeded { endReason = .unreachable }
@@ -262,8 +268,8 @@ final class Session {
         }
     }
 
-    /// Whether the fast path has taken over the connection and its slot.
-    private(set) var isHandedOver = false
+    /// Whether the slot of the connection is released with the session.
+    var holdsSlot = true
 
     /// Releases an established connection of which the link has forwarded nothing, and returns its sockets for the fast
     /// path; `nil` if the connection must stay on the link.
@@ -272,7 +278,8 @@ final class Session {
             endReason == nil, let client = handlers.up as? SocketHandler, let server = handlers.down as? SocketHandler,
             let clientSocket = client.duplicate(), let serverSocket = server.duplicate()
         else { return nil }
-        isHandedOver = true
+        // The fast path takes over the slot.
+        holdsSlot = false
         handlers = PerDirection(up: nil, down: nil)
         openChannels = 0
         // NIO closes its own descriptors; the connections stay open with the duplicates.
@@ -282,7 +289,8 @@ final class Session {
         return AcceptedConnection(
             client: clientSocket, number: number, seed: driver.seed, startedAt: startedAt, proxiesPassed: passed,
             dial: .success(
-                AcceptedConnection.Dial(server: serverSocket, remainingAddresses: [], record: recordedDials.last)))
+                AcceptedConnection.Dial(server: serverSocket, remainingAddresses: [], record: recordedDials.last)),
+            isEstablished: true)
     }
 
     // MARK: Actions of the conduit

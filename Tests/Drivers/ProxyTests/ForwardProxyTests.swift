@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    private static func withForwardProxy(
+    static func withForwardProxy(
         _ conditions: Conditions = .clear, rules: [String] = [], named: [String: Conditions] = [:],
         redirections: RedirectedConnections? = nil, allowsFastPath: Bool = true,
         _ body: @escaping (Proxy, TestSocket, _ port: Int) async throws -> Void

@@ -41,6 +41,8 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
     private var context: ChannelHandlerContext?
     private var negotiationTimer: Scheduled<Void>?
     private var inputIsClosed = false
+    private var outputIsClosed = false
+    private var hasFailed = false
     private var isPaused = false
     private var readIsPending = false
     private var isRunningActions = false
@@ -61,7 +63,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Whether the client is on this machine.
     var isOnThisMachine: Bool {
-        context?.channel.remoteAddress.flatMap(LoopDetector.host).map(LoopDetector.isLoopback) ?? false
+        redirected != nil || context?.channel.remoteAddress.map(Proxy.isOnThisMachine) ?? false
     }
 
     /// Whether a session carries the connection's traffic, or may.
@@ -128,15 +130,20 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.fireErrorCaught(error) }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        hasFailed = true
+        context.fireErrorCaught(error)
+    }
 
     func channelInactive(context: ChannelHandlerContext) {
         negotiationTimer?.cancel()
-        if case .forwarding = state {
-            forwarder.clientGone()
+        let wasForwarding = state == .forwarding
+        state = .closing
+        if wasForwarding {
+            // Once both FINs have been sent, NIO reports only the end of the channel.
+            if outputIsClosed && !hasFailed { forwarder.clientClosed() } else { forwarder.clientGone() }
             runActions()
         }
-        state = .closing
         context.fireChannelInactive()
         core.forwardClientEnded(self, keepsSlot: hasTunnelSession)
     }
@@ -181,10 +188,10 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
             switch result {
             case .failure(let failure): self.finish(with: self.failureReply(failure))
             case .success(let make):
-                let session = make(context.channel)
+                let session = make(context.channel, true)
                 self.session = session
                 self.hasTunnelSession = true
-                self.core.add(session, takesSlot: false)
+                self.core.add(session, .takenOver)
                 let handler = SocketHandler(.client, of: session, tunnel: self)
                 do {
                     try context.channel.pipeline.syncOperations.addHandler(handler)
@@ -227,9 +234,9 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// Handles that the tunnel cannot be established.
-    func failed(_ failure: ConnectFailure?) {
+    func failed(_ failure: ConnectFailure) {
         guard state == .connecting else { return }
-        finish(with: failureReply(failure ?? core.failureOfReset))
+        finish(with: failureReply(failure))
     }
 
     private func failureReply(_ failure: ConnectFailure) -> ByteBuffer? {
@@ -242,6 +249,8 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         guard let context else { return }
         state = .closing
         negotiationTimer?.cancel()
+        // The client's FIN must be read, and what precedes it is dropped.
+        setPaused(false)
         guard let bytes else {
             ResetOnClose.arm(context.channel)
             return context.close(promise: nil)
@@ -309,7 +318,10 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         guard let context else { return }
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
-        written.futureResult.assumeIsolated().whenSuccess { self.context?.close(mode: .output, promise: nil) }
+        written.futureResult.assumeIsolated().whenSuccess {
+            self.outputIsClosed = true
+            self.context?.close(mode: .output, promise: nil)
+        }
     }
 
     private func open(_ destination: Destination, as origin: RequestForwarder.Origin) {
@@ -317,15 +329,14 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         origins[origin] = socket
         core.openForward(destination, for: self) { result in
             guard self.origins[origin] === socket, let context = self.context else { return }
+            // The client's slot has room for one origin.
+            let needsSlot = self.origins.count > 1
             switch result {
-            case .failure(let failure):
-                self.origins[origin] = nil
-                self.forwarder.failed(origin, failure)
-                self.runActions()
-                self.context?.flush()
+            case .failure(let failure): self.originFailed(origin, failure)
+            case .success where needsSlot && self.core.slots.isFull: self.originFailed(origin, .tooManyConnections)
             case .success(let make):
-                let session = make(context.channel)
-                self.core.add(session, takesSlot: true)
+                let session = make(context.channel, false)
+                self.core.add(session, needsSlot ? .own : .shared)
                 socket.connect(session)
             }
         }
@@ -338,9 +349,9 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         runActions()
     }
 
-    func originFailed(_ origin: RequestForwarder.Origin, _ failure: ConnectFailure?) {
+    func originFailed(_ origin: RequestForwarder.Origin, _ failure: ConnectFailure) {
         origins[origin] = nil
-        forwarder.failed(origin, failure ?? core.failureOfReset)
+        forwarder.failed(origin, failure)
         runActions()
         context?.flush()
     }

@@ -101,12 +101,13 @@ final class OriginSocket: SessionSocket {
     func reset() {
         guard !hasEnded else { return }
         let client = client
+        let failure = session?.connectFailure ?? .unreachable
         self.client = nil
         end(gone: true)
         if isEstablished {
             client?.originReset(origin)
         } else {
-            client?.originFailed(origin, session?.connectFailure)
+            client?.originFailed(origin, failure)
         }
     }
 

@@ -19,7 +19,7 @@ extension ProxyCore {
     fileprivate func lookUp(_ host: String, _ done: @escaping (Result<[SocketAddress], ConnectFailure>) -> Void) {
         guard let forward, !isStopping else { return done(.failure(.unreachable)) }
         let destination = Destination(host: host, port: 0)
-        guard forward.policy.isAllowed(destination) else { return done(.failure(.notAllowed)) }
+        guard forward.policy.permitsHost(of: destination) else { return done(.failure(.notAllowed)) }
         let treatment = forward.rules.treatment(of: destination)?.treatment
         let driver = driver(for: treatment)
         guard [.open, .portal].contains(driver.conditions.connectionPolicy) else {

@@ -17,7 +17,7 @@ extension ProxyCore {
     /// Creates the handler of an accepted client.
     func acceptForward(_ channel: any Channel, passed: [LoopDetector.ProxyNumber]) throws {
         guard let forward, mayConnect(channel.remoteAddress, forward) else { throw ClientNotAllowedError() }
-        let redirected = channel.remoteAddress?.port.flatMap { forward.redirections?.take(fromPort: $0) }
+        let redirected = channel.remoteAddress.flatMap { forward.redirections?.take(from: $0) }
         let client = ForwardClient(self, passed: passed, redirected: redirected)
         try channel.pipeline.syncOperations.addHandler(client)
         forwardClients[ObjectIdentifier(client)] = client
@@ -52,18 +52,13 @@ extension ProxyCore {
             addresses: addresses.isEmpty ? listening.map { [$0] } ?? [] : addresses, credentials: forward?.credentials)
     }
 
-    /// The failure of a connection that the link has aborted before it was established.
-    var failureOfReset: ConnectFailure {
-        linkDriver.conditions.connectionPolicy == .open ? .connectionRefused : .unreachable
-    }
-
     // MARK: Destinations
 
     /// Looks up a destination and chooses its link. Passes a function to `done` that creates the session of a client's
     /// channel, or the reason for which there is none.
     func openForward(
         _ destination: Destination, for client: ForwardClient,
-        _ done: @escaping (Result<(any Channel) -> Session, ConnectFailure>) -> Void
+        _ done: @escaping (Result<(_ channel: any Channel, _ ownsChannel: Bool) -> Session, ConnectFailure>) -> Void
     ) {
         let fail: (ConnectFailure) -> Void = { failure in
             self.hostTraffic.change(destination) { $0.connectionsFailed += 1 }
@@ -78,11 +73,11 @@ extension ProxyCore {
         let driver = driver(for: treatment)
         let succeed: ([SocketAddress]) -> Void = { addresses in
             done(
-                .success { channel in
+                .success { channel, ownsChannel in
                     let target = ForwardTarget(destination: destination, addresses: addresses)
-                    return Session(channel, on: driver, passed: client.passed, target: target) { [weak self] session in
-                        self?.dial(for: session)
-                    }
+                    return Session(
+                        channel, on: driver, passed: client.passed, target: target, ownsChannel: ownsChannel
+                    ) { [weak self] session in self?.dial(for: session) }
                 })
         }
         switch driver.conditions.connectionPolicy {
@@ -123,39 +118,55 @@ extension ProxyCore {
     }
 
     /// Whether the fast path may carry a tunnel: no conditions apply to it.
-    func mayRelay(_ session: Session) -> Bool { fastPath?.isOpen == true && session.driver === linkDriver }
+    func mayRelay(_ session: Session) -> Bool {
+        fastPath?.isOpen == true && !isStopping && session.driver === linkDriver
+    }
 
     /// Passes an established tunnel to the fast path; calls `otherwise` if it has carried a byte, or conditions apply.
     ///
     /// Later, so that the link has finished with the action that reported the establishment.
     func moveToFastPath(_ session: Session, of client: ForwardClient, otherwise: @escaping () -> Void) {
         linkDriver.runLater { _ in
-            guard let fastPath = self.fastPath, fastPath.isOpen, client.hasNoEarlyBytes,
+            guard let fastPath = self.fastPath, self.mayRelay(session), client.hasNoEarlyBytes,
                 let connection = session.handOver()
             else {
                 return otherwise()
             }
-            self.relayed[connection.number] = session.target?.destination
+            self.relayed[connection.key] = session.target?.destination
             fastPath.adopt(connection)
         }
     }
 
     /// Handles that the fast path has closed a tunnel.
-    func tunnelClosed(_ number: Int, _ bytes: PerDirection<Int>) {
+    func tunnelClosed(_ key: ConnectionKey, _ bytes: PerDirection<Int>) {
         updateAccepting()
-        guard let destination = relayed.removeValue(forKey: number) else { return }
+        guard let destination = relayed.removeValue(forKey: key) else { return }
         hostTraffic.change(destination) { row in
             for direction in Direction.allCases { row.bytes[direction] += bytes[direction] }
         }
     }
 
+    /// The slot of a forward proxy's connection.
+    enum SessionSlot {
+        /// The slot of the client, which the session releases.
+        case takenOver
+        /// The slot of the client, which the client releases.
+        case shared
+        /// A slot of its own.
+        case own
+    }
+
     /// Adds a session of a client.
     ///
-    /// - Parameter takesSlot: Whether the session needs a slot of its own; otherwise it takes over the client's.
-    func add(_ session: Session, takesSlot: Bool) {
+    /// - Parameter slot: The slot of its connection.
+    func add(_ session: Session, _ slot: SessionSlot) {
         session.onEnd = { [weak self, unowned session] in self?.sessionEnded(session) }
         sessions[ObjectIdentifier(session)] = session
-        if takesSlot { slots.acquire() }
+        session.holdsSlot = slot != .shared
+        if slot == .own {
+            slots.acquire()
+            updateAccepting()
+        }
         updateReadSizes()
     }
 
@@ -175,36 +186,29 @@ extension ProxyCore {
 
     // MARK: Links of rules
 
-    /// Returns the link of a rule: one for each treatment that has conditions of its own, otherwise the device's.
+    /// Returns the link of a rule; the device's if the rule has no conditions of its own.
     func driver(for treatment: HostRules.Treatment?) -> LinkDriver {
-        let conditions: Conditions
-        switch treatment {
-        case nil, .refuse, .dnsFailure: return linkDriver
-        case .direct: conditions = .clear
-        case .block: conditions = Self.blocked
-        case .conditions(let name):
-            guard let named = forward?.conditions[name] else { return linkDriver }
-            conditions = named
-        }
-        guard let treatment else { return linkDriver }
-        if let driver = ruleDrivers[treatment] { return driver }
-        var settings = configuration
-        settings.conditions = conditions
-        settings.timeline = nil
-        settings.toxics = []
-        settings.linkName = "\(configuration.linkName)/\(treatment)"
-        let driver = LinkDriver(settings, numbers: numbers, on: eventLoop)
-        driver.onFault = linkDriver.onFault
-        for observer in linkDriver.observers { driver.attach(observer) }
-        ruleDrivers[treatment] = driver
-        return driver
+        guard let treatment, let conditions = conditions(of: treatment) else { return linkDriver }
+        return linkDriver.link(of: treatment, conditions, configuration)
     }
 
-    private static let blocked = Conditions(
-        up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))
+    private func conditions(of treatment: HostRules.Treatment) -> Conditions? {
+        switch treatment {
+        case .refuse, .dnsFailure: nil
+        case .direct: .clear
+        case .block:
+            Conditions(up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))
+        case .conditions(let name): forward?.conditions[name]
+        }
+    }
 
-    /// Replaces the rules; they apply to connections that are opened from now on.
-    func setForward(_ settings: ForwardSettings) { forward = settings }
+    /// Replaces the rules. They apply to connections that are opened from now on; changed conditions of a rule also to
+    /// its open connections.
+    func setForward(_ settings: ForwardSettings) {
+        forward = settings
+        let treatments = Set(settings.rules.rules.map(\.treatment))
+        linkDriver.rulesChanged { treatments.contains($0) ? self.conditions(of: $0) : nil }
+    }
 
     /// The counters by destination, with the bytes of open connections.
     func trafficByHost() -> [HostTraffic] {

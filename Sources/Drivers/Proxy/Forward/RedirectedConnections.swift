@@ -1,5 +1,6 @@
 public import ForwardProxy
 internal import NIOConcurrencyHelpers
+internal import NIOCore
 
 /// The destinations of connections that a supervisor has redirected to a forward proxy, by the client's port.
 ///
@@ -19,6 +20,9 @@ public final class RedirectedConnections: Sendable {
     /// Removes the destination of a connection that could not be opened.
     public func remove(fromPort port: Int) { destinations.withLockedValue { $0[port] = nil } }
 
-    /// Returns and removes the destination of an accepted connection.
-    func take(fromPort port: Int) -> Destination? { destinations.withLockedValue { $0.removeValue(forKey: port) } }
+    /// Returns and removes the destination of an accepted connection. A supervisor binds its sockets to 127.0.0.1.
+    func take(from client: SocketAddress) -> Destination? {
+        guard let port = client.port, LoopDetector.host(client) == "127.0.0.1" else { return nil }
+        return destinations.withLockedValue { $0.removeValue(forKey: port) }
+    }
 }

@@ -18,4 +18,8 @@ package struct AcceptedConnection: Sendable {
     let proxiesPassed: [Int]
     /// `nil` if the upstream's addresses are not known yet.
     let dial: Result<Dial, IOError>?
+    /// Whether the dial is established.
+    var isEstablished = false
+
+    var key: ConnectionKey { ConnectionKey(number: number, startedAt: startedAt) }
 }

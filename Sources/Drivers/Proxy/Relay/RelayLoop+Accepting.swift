@@ -103,6 +103,7 @@
             port.connections.insert(index)
             if let dial = accepted.dial {
                 dialStarted(connection, dial)
+                if accepted.isEstablished { connection.isDialling = false }
             } else {
                 port.configuration.resolveUpstream(token)
             }

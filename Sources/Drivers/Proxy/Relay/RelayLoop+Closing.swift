@@ -24,12 +24,13 @@
                 connection.discardHeldBytes(direction, buffers.pipes)
             }
             connection.closeEarlierDials()
-            connection.port.configuration.onClosed?(
-                connection.number,
-                PerDirection(up: connection.streams.up.bytesRead, down: connection.streams.down.bytesRead))
             remove(connection)
             let (port, token) = (connection.port, connection.port.token)
             let wasFull = port.configuration.slots.release()
+            // After the release, because the proxy may accept a client then.
+            port.configuration.onClosed?(
+                connection.key,
+                PerDirection(up: connection.streams.up.bytesRead, down: connection.streams.down.bytesRead))
             if port.isWaitingForSlot {
                 yielded.append(token)
             } else if wasFull && port.acceptor !== relay {

@@ -38,8 +38,8 @@ package struct RelayPortConfiguration: Sendable {
     /// Called when clients wait in the kernel's backlog: with `nil` if no slot is free, with the error if `accept`
     /// failed.
     let onAcceptPaused: @Sendable (IOError?) -> Void
-    /// Called with the number of a connection and the bytes read in each direction when a relay has closed it.
-    let onClosed: (@Sendable (Int, PerDirection<Int>) -> Void)?
+    /// Called with the bytes read in each direction when a relay has closed a connection and released its slot.
+    let onClosed: (@Sendable (ConnectionKey, PerDirection<Int>) -> Void)?
 
     /// Creates a configuration; the parameters are described at the properties.
     package init(
@@ -52,7 +52,7 @@ package struct RelayPortConfiguration: Sendable {
         resolveUpstream: @escaping @Sendable (RelayToken) -> Void,
         onDialFailed: @escaping @Sendable (any Error) -> Void,
         onAcceptPaused: @escaping @Sendable (IOError?) -> Void,
-        onClosed: (@Sendable (Int, PerDirection<Int>) -> Void)? = nil
+        onClosed: (@Sendable (ConnectionKey, PerDirection<Int>) -> Void)? = nil
     ) {
         self.addresses = addresses
         self.connectTimeout = connectTimeout

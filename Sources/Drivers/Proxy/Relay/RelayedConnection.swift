@@ -107,6 +107,8 @@
         }
 
         /// The state now.
+        var key: ConnectionKey { ConnectionKey(number: number, startedAt: startedAt) }
+
         var status: RelayedConnectionStatus {
             RelayedConnectionStatus(
                 token: token, number: number, client: try? SystemSocket.remoteAddress(of: sockets.up.descriptor),

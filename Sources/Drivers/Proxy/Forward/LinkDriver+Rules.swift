@@ -1,0 +1,52 @@
+internal import ForwardProxy
+internal import Impairment
+internal import LinkModel
+internal import NIOCore
+
+/// The links of a forward proxy's rules. They have conditions of their own, and share with the device's link its seed,
+/// fault rules and observers, and, except for `direct`, its outages.
+extension LinkDriver {
+    /// The number of exchanges of one link beyond which their numbers meet those of the next link.
+    private static let exchangesPerLink = 1_000_000_000
+    /// The number of links above which those without connections and rules are removed.
+    private static let ruleLinksKeptMax = 64
+
+    /// This link and those of rules.
+    var links: [LinkDriver] { [self] + ruleLinks.values }
+
+    /// Returns the link of a rule: one for each treatment with conditions of its own.
+    func link(of treatment: HostRules.Treatment, _ conditions: Conditions, _ device: ProxyConfiguration) -> LinkDriver {
+        if let driver = ruleLinks[treatment] { return driver }
+        ruleLinkCount += 1
+        var settings = device
+        settings.conditions = conditions
+        settings.timeline = nil
+        settings.toxics = []
+        settings.faultRules = []
+        settings.seed = seed
+        settings.linkName = "\(device.linkName)/\(treatment)"
+        settings.exchangeTracking.firstNumber = ruleLinkCount * Self.exchangesPerLink
+        let driver = LinkDriver(settings, number: ruleLinkCount, numbers: numbers, origin: origin, on: eventLoop)
+        driver.onFault = onFault
+        for status in faultRules { _ = driver.addFaultRule(status.rule, number: status.number) }
+        if treatment != .direct { driver.setOutage(link.outage) }
+        for observer in observers { driver.attach(observer) }
+        ruleLinks[treatment] = driver
+        return driver
+    }
+
+    /// Applies changed rules: sets the conditions of their links, and removes links that are not needed any more.
+    ///
+    /// - Parameter conditions: Returns the conditions of a treatment; `nil` if no rule has it.
+    func rulesChanged(_ conditions: (HostRules.Treatment) -> Conditions?) {
+        for (treatment, driver) in ruleLinks {
+            if let conditions = conditions(treatment) {
+                if conditions != driver.conditions { driver.setConditions(conditions) }
+            } else if ruleLinks.count > Self.ruleLinksKeptMax, driver.link.connections.isEmpty {
+                ruleLinks[treatment] = nil
+                removedTraffic += driver.status().traffic
+                driver.shutDown()
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+internal import Impairment
+internal import LinkModel
+
+/// The fault rules of a link, which those of a forward proxy's rules have too.
+extension LinkDriver {
+    /// The fault rules with their counts on all links. A rule counts requests on each link by itself.
+    var faultRules: [FaultRuleStatus] {
+        if ruleLinks.isEmpty { return link.faultRules }
+        let others = ruleLinks.values.map(\.faultRules)
+        return link.faultRules.map { rule in
+            others.reduce(into: rule) { sum, statuses in
+                if let status = statuses.first(where: { $0.number == rule.number }) { sum.addCounts(of: status) }
+            }
+        }
+    }
+
+    /// Whether the link has a fault rule.
+    var hasFaultRules: Bool { link.hasFaultRules }
+
+    /// The number of open connections to whose exchanges fault rules do not apply.
+    var untrackedConnectionCount: Int { links.reduce(0) { $0 + $1.link.untrackedConnectionCount } }
+
+    /// Adds a fault rule, also to the links of rules, and returns its number.
+    ///
+    /// - Parameter number: See ``Impairment/SharedLink/addFaultRule(_:number:at:)``.
+    func addFaultRule(_ rule: FaultRule, number: Int? = nil) -> Result<Int, FaultRuleError> {
+        var result = Result<Int, FaultRuleError>.failure(FaultRuleError(reason: "the proxy has stopped"))
+        change { link, time in
+            do throws(FaultRuleError) {
+                result = .success(try link.addFaultRule(rule, number: number, at: time))
+            } catch {
+                result = .failure(error)
+            }
+        }
+        if case .success(let number) = result {
+            for driver in ruleLinks.values { _ = driver.addFaultRule(rule, number: number) }
+        }
+        faultRulesChanged()
+        return result
+    }
+
+    /// Removes fault rules; unknown numbers are ignored.
+    func removeFaultRules(_ numbers: [Int]) {
+        change { link, time in
+            for number in numbers { link.removeFaultRule(number, at: time) }
+        }
+        for driver in ruleLinks.values { driver.removeFaultRules(numbers) }
+        faultRulesChanged()
+    }
+
+    private func faultRulesChanged() {
+        if link.hasFaultRules != (faultReporter != nil) { faultReporter = link.hasFaultRules ? FaultReporter() : nil }
+        updateObservation()
+    }
+}
