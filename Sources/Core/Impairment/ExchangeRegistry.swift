@@ -48,7 +48,7 @@ struct ExchangeRegistry {
 
     private let subject: @Sendable (HTTPRequestHead, [UInt8]) -> String?
     private var entries: [Entry] = []
-    private var exchangeCount: Int
+    private var exchangeCount = 0
     private var ruleCount = 0
     private var seed: UInt64
     /// The prefix of the names of the random streams.
@@ -70,7 +70,6 @@ struct ExchangeRegistry {
     /// Creates the registry of a link. Rules that cannot be used are left out; their numbers are not used.
     init(_ tracking: ExchangeTracking, seed: UInt64, name: String) {
         subject = tracking.subject
-        exchangeCount = tracking.firstNumber
         awaitsDecisions = tracking.awaitsDecisions
         samplesResponses = tracking.samplesResponses
         self.seed = seed
@@ -140,6 +139,9 @@ struct ExchangeRegistry {
     }
 
     // MARK: Requests
+
+    /// Sets the number of the next exchange.
+    mutating func numberExchanges(from first: Int) { exchangeCount = max(exchangeCount, first) }
 
     /// Numbers a request.
     mutating func number() -> ExchangeID {

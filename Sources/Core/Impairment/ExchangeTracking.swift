@@ -17,9 +17,6 @@ public struct ExchangeTracking: Sendable {
     /// (``ExchangeEvent/responseSampled(_:body:)``), except those to GET, HEAD and OPTIONS.
     public var samplesResponses: Bool
 
-    /// The number of the link's first exchange, so that those of several links differ.
-    public var firstNumber = 0
-
     /// Bytes of a request's body that are kept for ``subject``, and of a response's body.
     public static let bodySampleMax = 64 << 10
 

@@ -27,6 +27,9 @@ extension SharedLink {
     /// Returns whether the exchanges of an open connection are tracked.
     public func isTracked(_ id: FlowID) -> Bool { conduits[id].tracker?.isTracking == true }
 
+    /// Sets the number of the next exchange, unless it is greater, so that the numbers of several links differ.
+    public mutating func numberExchanges(from first: Int) { recorder.exchanges.numberExchanges(from: first) }
+
     /// Adds a fault rule and returns its number. It applies to requests whose head is complete from now on, on
     /// connections whose exchanges are tracked (``untrackedConnectionCount``).
     ///

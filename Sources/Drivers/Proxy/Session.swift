@@ -61,7 +61,8 @@ final class Session {
     private var dialFailure: ConnectFailure?
     /// The reason for which the target could not be connected.
     var connectFailure: ConnectFailure {
-        dialFailure ?? (driver.conditions.connectionPolicy == .open ? .connectionRefused : .unreachable)
+        if let dialFailure { return dialFailure }
+        return driver.conditions.connectionPolicy == .open ? .connectionRefused : .unreachable
     }
     /// The destination of a tunnel that comes from the fast path, where its connection has been counted.
     var relayedDestination: Destination?

@@ -196,7 +196,7 @@ final class SocketHandler: ChannelDuplexHandler, SessionSocket {
         guard let context else { return }
         if let tunnel {
             self.tunnel = nil
-            return tunnel.failed(session?.connectFailure ?? .unreachable)
+            return tunnel.failed(session?.connectFailure)
         }
         context.flush()
         ResetOnClose.arm(context.channel)

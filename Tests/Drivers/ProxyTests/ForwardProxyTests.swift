@@ -63,7 +63,7 @@ import Testing
 
     static func withForwardProxy(
         _ conditions: Conditions = .clear, rules: [String] = [], named: [String: Conditions] = [:],
-        redirections: RedirectedConnections? = nil, allowsFastPath: Bool = true,
+        redirections: RedirectedConnections? = nil, allowsFastPath: Bool = true, connectionsMax: Int? = nil,
         _ body: @escaping (Proxy, TestSocket, _ port: Int) async throws -> Void
     ) async throws {
         let (listener, port) = try TestSocket.listen()
@@ -76,6 +76,7 @@ import Testing
             conditions: conditions)
         configuration.forward = settings
         configuration.allowsFastPath = allowsFastPath
+        if let connectionsMax { configuration.connectionsMax = connectionsMax }
         let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
         do {
             try await body(proxy, listener, port)

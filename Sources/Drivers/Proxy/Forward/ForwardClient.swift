@@ -234,9 +234,9 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// Handles that the tunnel cannot be established.
-    func failed(_ failure: ConnectFailure) {
+    func failed(_ failure: ConnectFailure?) {
         guard state == .connecting else { return }
-        finish(with: failureReply(failure))
+        finish(with: failureReply(failure ?? .unreachable))
     }
 
     private func failureReply(_ failure: ConnectFailure) -> ByteBuffer? {

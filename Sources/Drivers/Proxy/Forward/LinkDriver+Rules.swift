@@ -25,8 +25,8 @@ extension LinkDriver {
         settings.faultRules = []
         settings.seed = seed
         settings.linkName = "\(device.linkName)/\(treatment)"
-        settings.exchangeTracking.firstNumber = ruleLinkCount * Self.exchangesPerLink
         let driver = LinkDriver(settings, number: ruleLinkCount, numbers: numbers, origin: origin, on: eventLoop)
+        driver.link.numberExchanges(from: ruleLinkCount * Self.exchangesPerLink)
         driver.onFault = onFault
         for status in faultRules { _ = driver.addFaultRule(status.rule, number: status.number) }
         if treatment != .direct { driver.setOutage(link.outage) }
