@@ -27,8 +27,8 @@ import Testing
 
     @Test func clientsThatConnectThemselvesGetAddresses() async throws {
         try await ForwardProxyTests.withForwardProxy { proxy, _, _ in
-            let found = await proxy.addresses(of: "localhost")
-            #expect(try found.get().contains { $0.ipAddress == "127.0.0.1" })
+            let found = try await proxy.addresses(of: "localhost").get()
+            #expect(found.contains { $0.ipAddress == "127.0.0.1" })
             let metadata = await proxy.addresses(of: "metadata.google.internal")
             #expect(metadata == .failure(.notAllowed))
         }
