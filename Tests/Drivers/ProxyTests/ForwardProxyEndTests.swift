@@ -191,12 +191,13 @@ import Testing
             rules: Self.clearRule.rules, named: Self.clearRule.named, allowsFastPath: false
         ) { proxy, listener, port in
             let device = try await Self.tunnel(proxy, listener, port, host: "127.0.0.1")
-            let (client, _) = try await Self.tunnel(proxy, listener, port)
+            let (client, server) = try await Self.tunnel(proxy, listener, port)
             let connections = await proxy.connections()
             #expect(connections.map(\.number) == [0, 1])
             #expect(await proxy.status().link.bytesRead.up == 2)
             #expect(await proxy.closeConnection(connections[1].id, abortively: true))
             #expect(client.receiveToFailure().code != 0)
+            #expect(server.receiveToFailure().code != 0)
             #expect(!device.client.isReadable(within: 50))
             await proxy.abortConnections()
             #expect(device.client.receiveToFailure().code != 0)
@@ -250,10 +251,15 @@ import Testing
 
     @Test func aNewSeedRestartsTheNumbers() async throws {
         try await ForwardProxyTests.withForwardProxy { proxy, listener, port in
-            _ = try await Self.tunnel(proxy, listener, port)
+            let first = try await Self.tunnel(proxy, listener, port)
             await proxy.reseed(7)
-            _ = try await Self.tunnel(proxy, listener, port)
+            let second = try await Self.tunnel(proxy, listener, port)
             #expect(await proxy.connections().map(\.number) == [0, 0])
+            // Both are on the fast path, and the end of one concerns its own counters only.
+            withExtendedLifetime(second) { first.client.finish() }
+            first.server.finish()
+            try await eventually("one is closed") { await proxy.connections().count == 1 }
+            #expect(await proxy.hostTraffic().map(\.bytes) == [PerDirection(up: 1, down: 0)])
         }
     }
 }
