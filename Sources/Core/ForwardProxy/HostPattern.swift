@@ -53,6 +53,15 @@ public struct HostPattern: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Reads an address or a network, such as `192.168.1.0/24`.
+    public init(network text: String) throws(HostRuleError) {
+        try self.init(parsing: text)
+        guard case .network = hosts, port == nil else {
+            throw HostRuleError(
+                text: text, column: 1, problem: "not an address or a network; write, for example, 192.168.1.0/24")
+        }
+    }
+
     private static func hosts(_ text: ArraySlice<UInt8>) throws(HostSyntaxError) -> Hosts {
         let star = UInt8(ascii: "*")
         if Array(text) == [star] { return .any }

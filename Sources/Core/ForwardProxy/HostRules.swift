@@ -102,7 +102,7 @@ extension HostRules {
             throw HostRuleError(
                 text: text, column: column,
                 problem: "the conditions are missing; write a profile or timeline, or one of "
-                    + Treatment.keywords.map(\.name).joined(separator: ", "))
+                    + Treatment.words.joined(separator: ", "))
         }
         if case .dnsFailure = treatment, case .network = pattern.hosts {
             throw HostRuleError(

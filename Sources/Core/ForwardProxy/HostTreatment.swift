@@ -39,6 +39,9 @@ extension HostRules {
             ("dns-timeout", .dnsFailure(.timeout)),
         ]
 
+        /// The words of treatments without conditions of a profile.
+        public static var words: [String] { keywords.map(\.name) }
+
         /// Reads a treatment; `nil` for an empty text.
         init?(parsing text: String) {
             guard text.utf8.contains(where: { $0 > 0x20 }) else { return nil }

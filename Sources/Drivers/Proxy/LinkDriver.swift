@@ -91,7 +91,8 @@ final class LinkDriver {
         onPacket = configuration.onPacket
         comparisons = configuration.onBytesChanged.map { ByteComparisons($0) }
         onLateness = configuration.onLateness
-        unreachableUpstream = configuration.unreachableUpstream
+        // A client of a forward proxy gets a response with the reason.
+        unreachableUpstream = configuration.forward == nil ? configuration.unreachableUpstream : .reset
         serverPort = UInt16(truncatingIfNeeded: configuration.upstream.port)
         link = SharedLink(
             configuration.conditions, seed: configuration.seed, name: configuration.linkName,

@@ -177,12 +177,29 @@ public final class Proxy: Sendable {
 
     // MARK: Forward proxy
 
-    /// Replaces the settings of a forward proxy, for connections that are opened from now on.
-    public func setForward(_ settings: ForwardSettings) async {
-        await query { core in
+    /// Changes the settings of a forward proxy, for connections that are opened from now on; changed conditions of a rule
+    /// apply to its open connections, too. Returns the settings; `nil` if the proxy has an upstream. If the change throws,
+    /// it has no effect.
+    @discardableResult
+    public func changeForward<Failure: Error>(
+        _ change: @escaping @Sendable (inout ForwardSettings) throws(Failure) -> Void
+    ) async throws(Failure) -> ForwardSettings? {
+        let result: Result<ForwardSettings?, Failure> = await query { core in
+            guard var settings = core.forward else { return core.eventLoop.makeSucceededFuture(.success(nil)) }
+            do throws(Failure) {
+                try change(&settings)
+            } catch {
+                return core.eventLoop.makeSucceededFuture(.failure(error))
+            }
             core.setForward(settings)
-            return core.eventLoop.makeSucceededVoidFuture()
+            return core.eventLoop.makeSucceededFuture(.success(settings))
         }
+        return try result.get()
+    }
+
+    /// Returns the settings of a forward proxy; `nil` if the proxy has an upstream.
+    public func forwardSettings() async -> ForwardSettings? {
+        await query { $0.eventLoop.makeSucceededFuture($0.forward) }
     }
 
     /// Returns the counters of a forward proxy's destinations, in the order in which clients first named them.

@@ -80,7 +80,7 @@ public struct ProxyConfiguration: Sendable {
     public var toxics: [Toxic] = []
     /// Whether the upstream's name is looked up for each connection, instead of at the start and then periodically.
     public var resolvesPerConnection = false
-    /// The way in which a client is disconnected if the upstream cannot be reached.
+    /// The way in which a client is disconnected if the upstream cannot be reached; unused by a forward proxy.
     public var unreachableUpstream = UnreachableUpstream.reset
 
     /// The time without a byte after which a stopping proxy takes a connection for idle whose protocol is unknown: longer

@@ -30,23 +30,12 @@ struct ForwardOptions: ParsableArguments {
 
     /// Returns the settings; prints an error and throws an exit status if a profile is unknown.
     func settings(_ console: Console) throws -> ForwardSettings {
-        var settings = ForwardSettings()
         do {
-            settings.rules = try HostRules(rules: to, maps: map)
-        } catch {
+            return try ForwardSettings(to: to, maps: map) { try Profile.forArgument($0, console).conditions }
+        } catch let error as HostRuleError {
             console.error("--to or --map: \(error)")
             throw ExitStatus.usage
         }
-        for rule in settings.rules.rules { try settings.resolve(rule, console) }
-        return settings
-    }
-}
-
-extension ForwardSettings {
-    /// Adds the conditions that a rule names.
-    mutating func resolve(_ rule: HostRules.Rule, _ console: Console) throws {
-        guard case .conditions(let name) = rule.treatment else { return }
-        conditions[name] = try Profile.forArgument(name, console).conditions
     }
 }
 
@@ -77,21 +66,18 @@ struct ForwardAccessOptions: ParsableArguments {
     /// could use the proxy freely.
     func apply(to settings: inout ForwardSettings, listen: Endpoint, _ console: Console) throws {
         for text in allow {
-            do {
-                let pattern = try HostPattern(parsing: text)
-                guard case .network = pattern.hosts, pattern.port == nil else {
-                    console.error(
-                        "--allow '\(text.prefix(80))' must be an address or a network, such as 192.168.1.0/24")
-                    throw ExitStatus.usage
-                }
-                settings.clientsAllowed.append(pattern)
-            } catch let error as HostRuleError {
+            do throws(HostRuleError) {
+                settings.clientsAllowed.append(try HostPattern(network: text))
+            } catch {
                 console.error("--allow: \(error)")
                 throw ExitStatus.usage
             }
         }
-        settings.credentials = try credentials(console)
-        guard LocalAddresses.isLoopback(listen.host) || isGiven else {
+        if let login = try login(console) {
+            settings.credentials = ProxyCredentials(user: login.user, password: login.password)
+        }
+        settings.setAddresses(for: listen)
+        if settings.isOpen(on: listen) {
             console.error(
                 "--listen \(listen) would let every machine of the network use this proxy; add --allow NETWORK "
                     + "(such as --allow 192.168.1.0/24) or --user NAME, or listen on 127.0.0.1")
@@ -99,7 +85,9 @@ struct ForwardAccessOptions: ParsableArguments {
         }
     }
 
-    private func credentials(_ console: Console) throws -> ProxyCredentials? {
+    /// Returns the user and password that clients must give; `nil` for none. Prints an error and throws an exit status if
+    /// they are invalid.
+    func login(_ console: Console) throws -> (user: String, password: String)? {
         guard let user else {
             if passwordFile != nil {
                 console.error("--password-file needs --user NAME")
@@ -122,10 +110,30 @@ struct ForwardAccessOptions: ParsableArguments {
             console.error("--user \(user) needs a password: set $\(Self.passwordName) or give --password-file FILE")
             throw ExitStatus.usage
         }
-        guard let credentials = ProxyCredentials(user: user, password: password) else {
+        guard ProxyCredentials(user: user, password: password) != nil else {
             console.error("--user and its password must have 1 to 255 bytes, and the user no colon")
             throw ExitStatus.usage
         }
-        return credentials
+        return (user, password)
+    }
+}
+
+/// The arguments that choose between an upstream and a forward proxy.
+enum ForwardArguments {
+    /// Throws a validation error if there is neither or both, or if options of forward proxies are without one.
+    static func check(
+        upstream: String?, isForward: Bool, _ destinations: ForwardOptions, _ access: ForwardAccessOptions
+    ) throws {
+        if isForward {
+            if upstream == nil { return }
+            throw ValidationError("give --upstream or --forward, not both; clients of a forward proxy name the server")
+        }
+        if upstream == nil {
+            throw ValidationError(
+                "give the server with --upstream HOST:PORT, or --forward for a proxy whose clients name the server")
+        }
+        if !destinations.to.isEmpty || !destinations.map.isEmpty || access.isGiven {
+            throw ValidationError("--to, --map, --allow, --user and --password-file need --forward")
+        }
     }
 }

@@ -240,7 +240,8 @@ import Testing
                 var settings = ForwardSettings()
                 settings.rules = try HostRules(rules: Self.clearRule.rules, maps: ["api.test=127.0.0.1"])
                 settings.conditions = ["plain": conditions]
-                await proxy.setForward(settings)
+                let changed = settings
+                await proxy.changeForward { $0 = changed }
                 try await blocking {
                     if !passes { try client.send([2]) }
                     #expect(server.isReadable(within: passes ? 10_000 : 200) == passes)

@@ -1,5 +1,6 @@
 import Determinism
 import LinkModel
+import Proxy
 import Testing
 
 @testable import CommandSupport

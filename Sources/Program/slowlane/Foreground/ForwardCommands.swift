@@ -7,12 +7,8 @@ internal import Proxy
 /// The commands of a forward proxy on standard input: rules by host, and the traffic of hosts.
 struct ForwardCommands {
     private let proxy: Proxy
-    private var settings: ForwardSettings
 
-    init(_ proxy: Proxy, _ settings: ForwardSettings) {
-        self.proxy = proxy
-        self.settings = settings
-    }
+    init(_ proxy: Proxy) { self.proxy = proxy }
 
     /// The commands with their arguments.
     static let commands = ["to PATTERN=CONDITIONS", "to remove PATTERN", "rules", "hosts"]
@@ -21,38 +17,37 @@ struct ForwardCommands {
     private static let hostsShownMax = 20
 
     /// Adds, replaces or removes a rule, for connections that are opened from now on.
-    mutating func change(_ text: String) async -> String {
-        var changed = settings
+    func change(_ text: String) async -> String {
         let words = text.split(maxSplits: 1, whereSeparator: \.isWhitespace).map(String.init)
         do {
             if words.first == "remove", words.count == 2 {
                 let pattern = try HostPattern(parsing: words[1])
-                changed.rules.rules.removeAll { $0.pattern == pattern }
-                guard changed.rules.rules.count < settings.rules.rules.count else {
-                    return "error no rule has the pattern '\(pattern)'; 'rules' lists them"
+                try await proxy.changeForward { settings throws(NoRuleError) in
+                    guard settings.removeRule(of: pattern) else { throw NoRuleError(pattern: pattern) }
                 }
             } else {
                 let rule = try HostRules.rule(parsing: text)
+                var conditions: Conditions?
                 if case .conditions(let name) = rule.treatment {
-                    changed.conditions[name] = try ProfileCatalogue.profile(name).conditions
+                    conditions = try ProfileCatalogue.profile(name).conditions
                 }
-                changed.rules.rules.removeAll { $0.pattern == rule.pattern }
-                try changed.rules.add(rule)
+                await proxy.changeForward { [conditions] in $0.set(rule, conditions: conditions) }
             }
         } catch {
             return "error \("\(error)".split(separator: "\n").joined(separator: " | "))"
         }
-        settings = changed
-        await proxy.setForward(settings)
-        return "ok \(rulesText)"
+        return await list()
+    }
+
+    private struct NoRuleError: Error, CustomStringConvertible {
+        let pattern: HostPattern
+        var description: String { "no rule has the pattern '\(pattern)'; 'rules' lists them" }
     }
 
     /// The rules.
-    var list: String { "ok \(rulesText)" }
-
-    private var rulesText: String {
-        let rules = settings.rules.rules
-        return rules.isEmpty ? "no rules" : "rules: " + rules.map { "\($0)" }.joined(separator: "; ")
+    func list() async -> String {
+        let rules = await proxy.forwardSettings()?.rules.rules ?? []
+        return rules.isEmpty ? "ok no rules" : "ok rules: " + rules.map { "\($0)" }.joined(separator: "; ")
     }
 
     /// The destinations with their traffic.

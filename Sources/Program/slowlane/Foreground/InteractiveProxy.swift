@@ -23,7 +23,7 @@ struct InteractiveProxy {
     /// The proxy in the API of the dashboard, if there is one.
     private let adopted: AdoptedProxy?
     /// The commands of a forward proxy; `nil` for a proxy of one upstream.
-    private var forward: ForwardCommands?
+    private let forward: ForwardCommands?
     /// The outage made by `outage`; it is independent of the conditions.
     private var outage = PerDirection(up: false, down: false)
 
@@ -67,10 +67,11 @@ struct InteractiveProxy {
     ///   - grace: The longest time that open transfers may take after a stop.
     ///   - stops: The reasons to stop.
     ///   - adopted: The proxy in the API of the dashboard.
+    ///   - isForward: Whether the proxy is a forward proxy.
     init(
         _ proxy: Proxy, console: Console, events: ForegroundEvents, conditionsName: String,
         timeline: TimelineFile?, grace: TimeAmount, isQuiet: Bool, stops: StopReasons = [],
-        adopted: AdoptedProxy? = nil, forward: ForwardSettings? = nil
+        adopted: AdoptedProxy? = nil, isForward: Bool = false
     ) {
         self.proxy = proxy
         self.console = console
@@ -80,7 +81,7 @@ struct InteractiveProxy {
         self.isQuiet = isQuiet
         self.stops = stops
         self.adopted = adopted
-        self.forward = forward.map { ForwardCommands(proxy, $0) }
+        forward = isForward ? ForwardCommands(proxy) : nil
         playback = timeline.map { TimelinePlayback($0, startingAt: .now) }
     }
 
@@ -213,8 +214,11 @@ struct InteractiveProxy {
             return reply
         case ("fault", nil): return "error fault needs a rule, such as 'fault POST * nth 3 before-response stall'"
         case ("faults", nil): return await FaultCommands(proxy).list()
-        case ("to", let rule?) where forward != nil: return await forward?.change(rule)
-        case ("rules", nil) where forward != nil: return forward?.list
+        case ("to", let rule?) where forward != nil:
+            let reply = await forward?.change(rule)
+            await adopted?.forwardChanged()
+            return reply
+        case ("rules", nil) where forward != nil: return await forward?.list()
         case ("hosts", nil) where forward != nil: return await forward?.hosts()
         case ("to", nil) where forward != nil:
             return "error to needs a pattern and conditions, such as 'to *.cdn.test=wifi'"
