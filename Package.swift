@@ -118,8 +118,8 @@ let package = Package(
         target(
             "Drivers", "ControlAPI",
             [
-                "Determinism", "Wire", "LinkModel", "Impairment", "Scenario", "ConfigFiles", "Proxy", "HTTPSockets",
-                "HTTPTypes", "Logging", "NIOCore", "NIOPosix",
+                "Determinism", "Wire", "LinkModel", "Impairment", "ForwardProxy", "Scenario", "ConfigFiles", "Proxy",
+                "HTTPSockets", "HTTPTypes", "Logging", "NIOCore", "NIOPosix",
             ], exclude: ["openapi.json"]),
         target(
             "Drivers", "Worlds",
@@ -159,7 +159,7 @@ let package = Package(
             ]),
         target(
             "Program", "SlowlaneTesting",
-            ["Determinism", "LinkModel", "Impairment", "ConfigFiles", "Proxy", "NIOPosix"]),
+            ["Determinism", "LinkModel", "Impairment", "ForwardProxy", "ConfigFiles", "Proxy", "NIOPosix"]),
         target("Program", "SlowlaneScenarioTesting", ["Scenario", "ConfigFiles", "Worlds"]),
         // C: declarations of system calls, and the files in the program.
         .target(name: "CResources", path: "Sources/C/CResources", exclude: ["dashboard"]),
@@ -231,8 +231,8 @@ let package = Package(
         tests(
             "Drivers", "ControlAPITests",
             [
-                "Wire", "LinkModel", "ConfigFiles", "Proxy", "ControlAPI", "TestSupport", "HTTPTypes", "Logging",
-                "NIOCore", "NIOPosix",
+                "Wire", "LinkModel", "ForwardProxy", "ConfigFiles", "Proxy", "ControlAPI", "TestSupport", "HTTPTypes",
+                "Logging", "NIOCore", "NIOPosix",
             ], exclude: ["Python"]),
         tests(
             "Drivers", "ControlAPIUnitTests",
@@ -271,8 +271,8 @@ let package = Package(
         tests(
             "Program", "SlowlaneTestingTests",
             [
-                "LinkModel", "Impairment", "Scenario", "ConfigFiles", "Proxy", "NotesService", "NotesServer", "Worlds",
-                "SlowlaneTesting", "SlowlaneScenarioTesting", "TestSupport",
+                "LinkModel", "Impairment", "ForwardProxy", "Scenario", "ConfigFiles", "Proxy", "NotesService",
+                "NotesServer", "Worlds", "SlowlaneTesting", "SlowlaneScenarioTesting", "TestSupport",
             ]),
         tests("", "TidyTests", ["TestSupport"]),
     ],

@@ -32,6 +32,8 @@ extension API {
         case .seed: return try await respondToSeed(of: name, method, body)
         case .faults: return try await respondToFaults(of: name, method, body)
         case .fault: return try await respondToFault(values[1], of: name, method)
+        case .rules: return try await respondToRules(of: name, method, body)
+        case .hosts: return .json(try await hosts(of: name))
         case .connections where method == .get: return .json(try await connections(of: name))
         case .connections:
             try await closeConnections(of: name, query: query)
@@ -124,7 +126,7 @@ extension API {
     private func describe(_ name: String) async throws(APIError) -> String {
         let proxy = try await registry.proxy(named: name)
         let status = await proxy.running?.status()
-        return JSONText.object([
+        var members = [
             ("name", JSONText.string(name)), ("listen", JSONText.string(proxy.listen)),
             ("upstream", JSONText.string(proxy.upstream)), ("enabled", proxy.isListening ? "true" : "false"),
             ("seed", "\(proxy.seed)"), ("link", Self.link(of: proxy, status)),
@@ -137,7 +139,14 @@ extension API {
             ("timeline", Self.timeline(of: proxy, status)), ("outage", Self.outage(of: proxy)),
             ("faults", "\(proxy.faults.count)"),
             ("faults_fired", "\(status?.faultRules.reduce(0) { $0 + $1.fired } ?? 0)"),
-        ])
+        ]
+        if let forward = proxy.forward {
+            members += [
+                ("forward", "true"), ("allow", JSONText.array(forward.clientsAllowed.map { JSONText.string("\($0)") })),
+                ("credentials", forward.credentials == nil ? "false" : "true"),
+            ]
+        }
+        return JSONText.object(members)
     }
 
     private func connections(of name: String) async throws(APIError) -> String {

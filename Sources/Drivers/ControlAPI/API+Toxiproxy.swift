@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import Proxy
 internal import Wire
 
 /// The routes of Toxiproxy's API.
@@ -82,13 +83,16 @@ extension API {
     }
 
     private func update(_ name: String, _ body: [UInt8]) async throws(APIError) -> Response {
-        _ = try await registry.proxy(named: name)
-        let (fields, warnings) = try await decoded(body) { ($0, RequestWarnings.ofProxy($0)) }
+        let forward = try await registry.proxy(named: name).forward
+        let (fields, warnings) = try await decoded(body) { [isForward = forward != nil] fields in
+            (fields, RequestWarnings.ofProxy(fields, isForward: isForward))
+        }
         return await Self.withWarnings(warnings) { () async throws(APIError) in
             let upstream = try fields.text("upstream")
-            if let upstream { try UpstreamText.check(upstream) }
+            if let upstream, forward == nil { try UpstreamText.check(upstream) }
             let proxy = try await registry.update(
-                name, listen: try fields.text("listen"), upstream: upstream, enabled: try fields.bool("enabled"))
+                name, listen: try fields.text("listen"), upstream: upstream, enabled: try fields.bool("enabled"),
+                forward: try ForwardRequest(fields, known: forward?.conditions ?? [:]))
             return .json(proxy.json)
         }
     }

@@ -41,6 +41,9 @@ public struct AdoptedProxy: Sendable {
     /// Reports that fault rules have been added to the running proxy, or removed from it.
     public func faultsChanged() async { await registry.updateFaults(of: name) }
 
+    /// Reports that the rules of the running proxy have been changed.
+    public func forwardChanged() async { await registry.updateForward(of: name) }
+
     /// The name of the conditions: a profile, a timeline, `custom` or `none`.
     public var conditionsName: String {
         get async {
@@ -59,13 +62,14 @@ extension API {
     /// - Parameters:
     ///   - profile: The name of the profile with which it was started, if it was one.
     ///   - timeline: The timeline with which it was started, if it was one.
+    ///   - forward: The settings of a forward proxy; `nil` for a proxy of one upstream.
     public func adopt(
         _ proxy: Proxy, named name: String, upstream: String, conditions: Conditions, profile: String?,
-        timeline: TimelineFile?, seed: UInt64
+        timeline: TimelineFile?, seed: UInt64, forward: ForwardSettings? = nil
     ) async -> AdoptedProxy {
         let link = timeline.map { LinkSetting.timeline($0) } ?? .constant(conditions, profile: profile)
         var managed = ManagedProxy(
-            name: name, listen: "\(proxy.address)", upstream: upstream, link: link, seed: seed)
+            name: name, listen: "\(proxy.address)", upstream: upstream, link: link, seed: seed, forward: forward)
         managed.running = proxy
         managed.isEnabled = true
         managed.isAdopted = true

@@ -21,6 +21,15 @@ struct JSONFields {
         members = object
     }
 
+    private init(_ members: JSONObject) { self.members = members }
+
+    /// Returns the fields of these names.
+    func only(_ names: [String]) -> JSONFields {
+        var members = JSONObject()
+        for name in names { if let value = self[name] { members[name] = value } }
+        return JSONFields(members)
+    }
+
     /// The value of a field; `nil` if it is missing or null.
     subscript(name: String) -> JSONValue? {
         let value = members[name] ?? members.firstValue { Self.matches($0, name) }

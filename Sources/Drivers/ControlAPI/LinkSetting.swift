@@ -24,10 +24,7 @@ enum LinkSetting: Hashable {
             throw .badBody("expected one of \(Self.fieldNames.joined(separator: ", ")), got \(got)")
         }
         if let name = try fields.text("profile") {
-            guard let profile = ProfileCatalogue.builtInProfile(named: name) else {
-                throw .badBody(
-                    "unknown profile '\(RequestWarnings.printable(name))'\(ProfileCatalogue.profileHint(name))")
-            }
+            let profile = try Self.profile(named: name)
             self = .constant(profile.conditions, profile: profile.id)
         } else if let text = try fields.text("timeline", bytesMax: TimelineFile.inlineBytesMax) {
             self = .timeline(try Self.timeline(text))
@@ -36,6 +33,12 @@ enum LinkSetting: Hashable {
         } else {
             self = .constant(try Self.conditions(fields["conditions"] ?? .null), profile: nil)
         }
+    }
+
+    /// Returns a built-in profile.
+    static func profile(named name: String) throws(APIError) -> Profile {
+        if let profile = ProfileCatalogue.builtInProfile(named: name) { return profile }
+        throw .badBody("unknown profile '\(RequestWarnings.printable(name))'\(ProfileCatalogue.profileHint(name))")
     }
 
     private static func timeline(_ text: String) throws(APIError) -> TimelineFile {

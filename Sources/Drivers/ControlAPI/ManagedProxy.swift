@@ -28,6 +28,10 @@ struct ManagedProxy {
     /// The running proxy; `nil` while the proxy is disabled.
     var running: Proxy?
     var link = LinkSetting.passThrough
+    /// The settings of a forward proxy; `nil` for a proxy of one upstream.
+    var forward: ForwardSettings?
+    /// The settings whose rules `POST /reset` restores.
+    let initialForward: ForwardSettings?
     /// The link that `POST /reset` restores.
     let initialLink: LinkSetting
     /// The way client connections are closed if the upstream is unreachable.
@@ -40,7 +44,10 @@ struct ManagedProxy {
 
     /// - Parameter link: The initial link. Without one, the proxy behaves as Toxiproxy's proxies do when the upstream
     ///   is unreachable.
-    init(name: String, listen: String, upstream: String, link: LinkSetting?, seed: UInt64) {
+    init(
+        name: String, listen: String, upstream: String, link: LinkSetting?, seed: UInt64,
+        forward: ForwardSettings? = nil
+    ) {
         self.name = name
         self.listen = listen
         self.upstream = upstream
@@ -48,6 +55,8 @@ struct ManagedProxy {
         initialLink = link ?? .passThrough
         unreachableUpstream = link == nil ? .close : .reset
         self.seed = seed
+        self.forward = forward
+        initialForward = forward
     }
 
     /// The seed of the next start; each start has its own, derived from ``seed``.
@@ -64,9 +73,11 @@ struct ManagedProxy {
         return earlier.nextStartSeed
     }
 
-    /// Whether anything impairs the proxy: its link, an outage, toxics or faults.
+    /// Whether anything impairs the proxy: its link, an outage, toxics, faults or rules.
     var isImpaired: Bool {
-        if outage.up || outage.down || !toxics.isEmpty || !faults.isEmpty { return true }
+        if forward?.hasImpairment == true || outage.up || outage.down || !toxics.isEmpty || !faults.isEmpty {
+            return true
+        }
         switch link {
         case .constant(let conditions, _): return !conditions.isClear || conditions.connectionPolicy != .open
         case .timeline: return true
@@ -79,13 +90,15 @@ struct ManagedProxy {
     /// The toxics in the order of responses: upstream ones first, each stream's in the order in which they were added.
     var orderedToxics: [StoredToxic] { toxics.filter { $0.stream == .up } + toxics.filter { $0.stream == .down } }
 
-    /// The proxy in Toxiproxy's format.
+    /// The proxy in Toxiproxy's format; a forward proxy also has `forward`.
     var json: String {
-        JSONText.object([
+        var members = [
             ("name", JSONText.string(name)), ("listen", JSONText.string(listen)),
             ("upstream", JSONText.string(upstream)), ("enabled", isListening ? "true" : "false"),
             ("toxics", JSONText.array(orderedToxics.map(\.json))),
-        ])
+        ]
+        if forward != nil { members.append(("forward", "true")) }
+        return JSONText.object(members)
     }
 }
 

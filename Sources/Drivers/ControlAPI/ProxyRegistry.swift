@@ -128,11 +128,13 @@ actor ProxyRegistry {
     private func populate(_ request: ProxyRequest) async throws(APIError) -> ManagedProxy {
         let address = try await listenAddress(of: request)
         return try await withExclusiveAccess(to: request.name) { () async throws(APIError) -> ManagedProxy in
-            if let existing = proxies[ByteKey(request.name)], request.upstream.hasSameBytes(as: existing.upstream) {
+            if let existing = proxies[ByteKey(request.name)], request.upstream.hasSameBytes(as: existing.upstream),
+                (request.forward == nil) == (existing.forward == nil)
+            {
                 let moves =
                     address.map { Self.differs($0, from: existing.listen) }
                     ?? !request.listen.hasSameBytes(as: existing.listen)
-                if !moves { return existing }
+                if !moves { return try await redefine(request.name, request.forward) }
             }
             return try await createOrReplace(request, at: address)
         }
@@ -149,12 +151,13 @@ actor ProxyRegistry {
             throw APIError(.badRequest, "the server has at most \(limits.proxiesMax) proxies (--max-proxies)")
         }
         try checkLimits(of: request)
+        if let address { try request.forward?.checkAccess(on: address) }
         if existing == nil { proxiesBeingCreated += 1 }
         defer { if existing == nil { proxiesBeingCreated -= 1 } }
         var stream = RandomStream(seed: seed, "proxy/\(request.name)")
         var proxy = ManagedProxy(
             name: request.name, listen: request.listen, upstream: request.upstream, link: request.link,
-            seed: request.seed ?? stream.next() >> 11)
+            seed: request.seed ?? stream.next() >> 11, forward: request.forward)
         proxy.toxics = request.toxics
         proxy.faults = request.faults
         if let existing { return try await replace(existing, by: proxy, at: address) }
@@ -198,13 +201,16 @@ actor ProxyRegistry {
 
     /// Changes the settings that are not `nil`.
     func update(
-        _ name: String, listen: String?, upstream: String?, enabled: Bool?
+        _ name: String, listen: String?, upstream: String?, enabled: Bool?, forward: ForwardRequest? = nil
     ) async throws(APIError) -> ManagedProxy {
         var resolved: Endpoint?
         if let listen { resolved = try await listenAddress(listen, isStart: false) }
         return try await withExclusiveAccess(to: name) { () async throws(APIError) -> ManagedProxy in
             var proxy = try self.proxy(named: name)
             if proxy.isAdopted { throw Self.isAdopted }
+            try forward?.check(isForward: proxy.forward != nil, upstream: upstream)
+            if let forward { try await apply(forward, to: &proxy, listen: resolved) }
+            let upstream = proxy.forward == nil ? upstream : nil
             let shouldRun = enabled ?? proxy.isEnabled
             let moves = resolved.map { Self.differs($0, from: proxy.listen) } ?? false
             if moves || upstream.map({ !$0.hasSameBytes(as: proxy.upstream) }) ?? false {
@@ -237,7 +243,8 @@ actor ProxyRegistry {
         }
     }
 
-    /// Starts every proxy, removes every toxic and every fault, ends every outage, and restores every initial link.
+    /// Starts every proxy, removes every toxic and every fault, ends every outage, and restores every initial link and the
+    /// initial rules of forward proxies.
     func reset() async throws(APIError) {
         for name in proxies.keys.sorted() {
             try await withExclusiveAccess(to: name.text, by: .reset) { () async throws(APIError) in
@@ -247,6 +254,7 @@ actor ProxyRegistry {
                 proxy.toxics = []
                 if !proxy.faults.isEmpty { await proxy.running?.removeFaultRules(proxy.faults.compactMap(\.number)) }
                 proxy.faults = []
+                await restoreRules(of: &proxy)
                 if proxy.outage.up || proxy.outage.down {
                     proxy.outage = PerDirection(up: false, down: false)
                     await proxy.running?.setOutage(proxy.outage)
@@ -290,11 +298,14 @@ actor ProxyRegistry {
     }
 
     private func start(_ proxy: inout ManagedProxy, at address: Endpoint) async throws(APIError) {
+        try proxy.forward?.checkAccess(on: address)
+        proxy.forward?.setAddresses(for: address)
         let running: Proxy
         do {
             var configuration = ProxyConfiguration(
-                listen: address, upstream: await UpstreamText.endpoint(proxy.upstream),
-                connectionsMax: limits.connectionsMax)
+                listen: address, upstream: Endpoint(host: "127.0.0.1", port: 0), connectionsMax: limits.connectionsMax)
+            configuration.forward = proxy.forward
+            if proxy.forward == nil { configuration.upstream = await UpstreamText.endpoint(proxy.upstream) }
             configuration.resolvesPerConnection = true
             configuration.unreachableUpstream = proxy.unreachableUpstream
             configuration.toxics = proxy.toxics.map(\.toxic)

@@ -1,3 +1,4 @@
+internal import Proxy
 internal import Wire
 
 /// The definition of a new proxy in a request or a configuration.
@@ -10,18 +11,32 @@ struct ProxyRequest {
     let faults: [StoredFault]
     let link: LinkSetting?
     let seed: UInt64?
+    /// The settings of a forward proxy; `nil` for a proxy of one upstream.
+    let forward: ForwardSettings?
 
     init(_ fields: JSONFields) throws(APIError) {
         name = try fields.text("name") ?? ""
-        listen = try fields.text("listen") ?? ""
-        upstream = try fields.text("upstream") ?? ""
+        let forward = try ForwardRequest(fields)
+        let isForward = forward.isForward ?? false
+        let (listen, upstream) = (try fields.text("listen") ?? "", try fields.text("upstream") ?? "")
+        // Other machines use a forward proxy only if its creator says so.
+        self.listen = isForward && listen.isEmpty ? "127.0.0.1:0" : listen
+        self.upstream = isForward ? API.forwardUpstream : upstream
         isEnabled = try fields.bool("enabled") ?? true
         let toxics = try fields.array("toxics") ?? []
         link = try fields.object("link").map { (fields) throws(APIError) in try LinkSetting(fields) }
         seed = try fields.seed()
         if name.isEmpty { throw .missingField("name") }
-        if upstream.isEmpty { throw .missingField("upstream") }
-        try UpstreamText.check(upstream)
+        if upstream.isEmpty && !isForward { throw .missingField("upstream") }
+        try forward.check(isForward: isForward, upstream: upstream)
+        if isForward {
+            var settings = ForwardSettings()
+            forward.apply(to: &settings)
+            self.forward = settings
+        } else {
+            try UpstreamText.check(upstream)
+            self.forward = nil
+        }
         var read: [StoredToxic] = []
         // A body has room for tens of thousands of toxics.
         var names: Set<ByteKey> = []

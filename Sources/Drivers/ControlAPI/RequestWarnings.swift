@@ -8,18 +8,23 @@ enum RequestWarnings {
     static let countMax = 8
 
     /// Toxiproxy's responses contain `logger`; clients that send them back include it.
-    private static let proxyFields = [
-        "name", "listen", "upstream", "enabled", "toxics", "faults", "link", "seed", "logger",
-    ]
+    private static let proxyFields =
+        [
+            "name", "listen", "upstream", "enabled", "toxics", "faults", "link", "seed", "logger", "forward",
+        ] + ForwardRequest.fieldNames
     private static let toxicFields = ["name", "type", "stream", "toxicity", "attributes"]
 
     /// The warnings about a definition of a proxy.
-    static func ofProxy(_ fields: JSONFields) -> [String] {
+    ///
+    /// - Parameter isForward: Whether the proxy is known to be a forward proxy, whose upstream is not used.
+    static func ofProxy(_ fields: JSONFields, isForward: Bool = false) -> [String] {
         var warnings = unknownFields(of: fields, proxyFields, "the proxy")
-        if let upstream = try? fields.text("upstream") {
+        let isForward = isForward || (try? fields.bool("forward")) == true
+        if !isForward, let upstream = try? fields.text("upstream") {
             warnings += [UpstreamText.warning(upstream)].compactMap(\.self)
         }
         if let link = try? fields.object("link") { warnings += ofLink(link) }
+        warnings += ofEntries(fields)
         if case .array(let faults)? = fields["faults"] {
             for value in faults where warnings.count <= countMax {
                 if let fault = try? JSONFields(value, "a fault") { warnings += ofFault(fault) }
@@ -49,6 +54,23 @@ enum RequestWarnings {
         var warnings = unknownFields(of: fields, LinkSetting.fieldNames + ["reset_after_ms"], "the link")
         if let netem = try? fields.object("netem") { warnings += unknownFields(of: netem, ["up", "down"], "netem") }
         return limited(warnings)
+    }
+
+    /// The warnings about the body of `PUT .../rules`.
+    static func ofRules(_ fields: JSONFields) -> [String] {
+        limited(unknownFields(of: fields, ForwardRequest.ruleFields, "the rules") + ofEntries(fields))
+    }
+
+    /// The warnings about the rules of a forward proxy that are objects.
+    private static func ofEntries(_ fields: JSONFields) -> [String] {
+        var warnings: [String] = []
+        guard case .array(let rules)? = fields["to"] else { return [] }
+        for value in rules where warnings.count <= countMax {
+            guard let rule = try? JSONFields(value, "a rule") else { continue }
+            warnings += unknownFields(of: rule, ForwardRequest.entryFields, "the rule")
+            if let link = try? rule.object("link") { warnings += ofLink(link) }
+        }
+        return warnings
     }
 
     /// The warnings about the body of `PUT .../seed`.
@@ -88,7 +110,9 @@ enum RequestWarnings {
         _ kind: String, of fields: JSONFields, _ known: [String], _ owner: String
     ) -> [String] {
         fields.names(except: known, limit: countMax + 1).map { name in
-            "unknown \(kind) '\(printable(name))' of \(owner)\(NearestName.hint(name, in: known))"
+            // A short name such as 'to' is near to many others.
+            let near = known.filter { 2 * $0.utf8.count > name.utf8.count }
+            return "unknown \(kind) '\(printable(name))' of \(owner)\(NearestName.hint(name, in: near))"
         }
     }
 

@@ -2,8 +2,8 @@ internal import HTTPTypes
 
 /// A route under `/slowlane/v1`.
 enum SlowlaneRoute: CaseIterable {
-    case version, openAPI, metrics, profiles, proxy, link, timeline, outage, seed, faults, fault, connections,
-        connection, events, reset, recording
+    case version, openAPI, metrics, profiles, proxy, link, timeline, outage, seed, faults, fault, rules, hosts,
+        connections, connection, events, reset, recording
 
     /// The path below `/slowlane/v1`, with the names of variable segments in braces.
     var template: String {
@@ -19,6 +19,8 @@ enum SlowlaneRoute: CaseIterable {
         case .seed: "proxies/{proxy}/seed"
         case .faults: "proxies/{proxy}/faults"
         case .fault: "proxies/{proxy}/faults/{fault}"
+        case .rules: "proxies/{proxy}/rules"
+        case .hosts: "proxies/{proxy}/hosts"
         case .connections: "proxies/{proxy}/connections"
         case .connection: "proxies/{proxy}/connections/{number}"
         case .events: "events"
@@ -37,6 +39,8 @@ enum SlowlaneRoute: CaseIterable {
         case .seed: [.get, .put]
         case .faults: [.get, .post, .delete]
         case .fault: [.get, .delete]
+        case .rules: [.get, .put, .delete]
+        case .hosts: [.get]
         case .connections: [.get, .delete]
         case .connection: [.delete]
         case .events: [.get]

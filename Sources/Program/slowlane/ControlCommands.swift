@@ -95,6 +95,7 @@ struct CreateCommand: ControlCommand {
               slowlane create redis --listen 127.0.0.1:26379 --upstream 127.0.0.1:6379
               slowlane create api --upstream localhost:8000 --profile edge
               slowlane create slow --upstream localhost:8000 --delay 200ms --loss 2%
+              slowlane create phone --forward --profile 3g --to '*.cdn.test=wifi'
             """, aliases: ["c", "new"])
 
     @Argument(help: "Name of the proxy.") var name: String
@@ -104,7 +105,9 @@ struct CreateCommand: ControlCommand {
     var listen = "127.0.0.1:0"
     @Option(
         name: .shortAndLong, help: ArgumentHelp("Address of the upstream server, HOST:PORT.", valueName: "host:port")
-    ) var upstream: String
+    ) var upstream: String?
+    @Flag(help: "Forward proxy: clients name the server of each connection (see docs/forward-proxy.md).")
+    var forward = false
     @Option(
         help: ArgumentHelp(
             "Built-in profile to start with ('slowlane profiles' lists them). (default: no conditions)",
@@ -112,18 +115,32 @@ struct CreateCommand: ControlCommand {
         completion: NameCompletion.builtInProfile)
     var profile: String?
     @OptionGroup(title: "Figures (alone, or in place of a profile's)") var figureOptions: FigureOptions
+    @OptionGroup(title: "Forward proxy") var destinations: ForwardOptions
+    @OptionGroup(title: "Access to a forward proxy") var access: ForwardAccessOptions
     @OptionGroup(title: "Server") var server: ServerOptions
     var purpose: String { "create proxy" }
 
     func validate() throws {
         try AddressArgument.check(listen, option: "--listen")
-        try AddressArgument.check(upstream, option: "--upstream")
+        try ForwardArguments.check(upstream: upstream, isForward: forward, destinations, access)
+        if let upstream { try AddressArgument.check(upstream, option: "--upstream") }
     }
 
     func run(_ client: APIClient, _ console: Console) async throws {
         var body: JSONObject = [
-            "name": .text(name), "listen": .text(listen), "upstream": .text(upstream), "enabled": .bool(true),
+            "name": .text(name), "listen": .text(listen), "enabled": .bool(true),
         ]
+        if let upstream { body["upstream"] = .text(upstream) }
+        if forward {
+            body["forward"] = .bool(true)
+            for (key, values) in [("to", destinations.to), ("map", destinations.map), ("allow", access.allow)] {
+                body[key] = .array(values.map { .text($0) })
+            }
+            if let login = try access.login(console) {
+                body["user"] = .text(login.user)
+                body["password"] = .text(login.password)
+            }
+        }
         if profile != nil || figureOptions.isGiven {
             body["link"] = .object(try figureOptions.link(profile: profile))
         }

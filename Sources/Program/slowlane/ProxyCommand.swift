@@ -2,7 +2,6 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
 internal import ControlAPI
-internal import ForwardProxy
 internal import Foundation
 internal import Impairment
 internal import LinkModel
@@ -185,17 +184,8 @@ struct ProxyCommand: AsyncParsableCommand {
     }
 
     private func validateUpstream() throws {
-        guard let upstream else {
-            if forward { return }
-            throw ValidationError(
-                "give the server with --upstream HOST:PORT, or --forward for a proxy whose clients name the server")
-        }
-        if forward {
-            throw ValidationError("give --upstream or --forward, not both; clients of a forward proxy name the server")
-        }
-        if !destinations.to.isEmpty || !destinations.map.isEmpty || access.isGiven {
-            throw ValidationError("--to, --map, --allow, --user and --password-file need --forward")
-        }
+        try ForwardArguments.check(upstream: upstream, isForward: forward, destinations, access)
+        guard let upstream else { return }
         try AddressArgument.check(upstream, option: "--upstream")
         guard let endpoint = Endpoint(upstream), endpoint.port > 0 else {
             throw ValidationError("--upstream '\(upstream)' must be HOST:PORT, such as localhost:8000 or 8000")
@@ -220,7 +210,7 @@ struct ProxyCommand: AsyncParsableCommand {
         link.apply(to: &configuration)
         configuration.faultRules = try FaultArguments.rules(fault)
         if forward { configuration.forward = try forwardSettings(listen: listen, console) }
-        let server = upstream.map { "\($0)" } ?? "any server"
+        let server = upstream.map { "\($0)" } ?? API.forwardUpstream
         let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: server, console) }
         if let capture {
             configuration.onPacket = {
@@ -242,14 +232,14 @@ struct ProxyCommand: AsyncParsableCommand {
         let dashboard = try await startDashboard(console)
         let adopted = await dashboard?.api.adopt(
             proxy, named: "proxy", upstream: server, conditions: configuration.conditions,
-            profile: link.profile, timeline: link.timeline, seed: configuration.seed)
+            profile: link.profile, timeline: link.timeline, seed: configuration.seed, forward: configuration.forward)
         var stops: InteractiveProxy.StopReasons = []
         if untilEof { stops.insert(.inputEnd) }
         if exitWithParent { stops.insert(.parentExit) }
         var session = InteractiveProxy(
             proxy, console: console, events: events, conditionsName: link.name, timeline: link.timeline,
             grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet, stops: stops, adopted: adopted,
-            forward: configuration.forward)
+            isForward: forward)
         session.announce(upstream: server, conditions: link.text)
         if let dashboard { console.print("dashboard \(dashboard.url)") }
         // The event loop logs, and must not wait for the reader of the output.
@@ -271,11 +261,6 @@ struct ProxyCommand: AsyncParsableCommand {
     private func forwardSettings(listen: Endpoint, _ console: Console) throws -> ForwardSettings {
         var settings = try destinations.settings(console)
         try access.apply(to: &settings, listen: listen, console)
-        if !LocalAddresses.isLoopback(listen.host) {
-            settings.addresses = LocalAddresses.reachable(through: listen.host).map {
-                Destination(host: $0, port: listen.port)
-            }
-        }
         return settings
     }
 
