@@ -1,4 +1,6 @@
+internal import ConfigFiles
 internal import Determinism
+internal import ForwardProxy
 public import Foundation
 public import Impairment
 public import LinkModel
@@ -21,8 +23,8 @@ public final class Network: Sendable {
 
     /// The proxy, for toxics, connections and observation.
     public let proxy: Proxy
-    /// The address of the server under test.
-    public let upstream: Endpoint
+    /// The address of the server under test; `nil` in a forward network.
+    public let upstream: Endpoint?
     /// The random seed: the same seed loses the same packets of the same connections.
     public let seed: UInt64
     /// The base URL for HTTP: `http://127.0.0.1:49321`.
@@ -51,13 +53,14 @@ public final class Network: Sendable {
     private static let seedDefault: UInt64 = 1
 
     static func start(_ settings: NetworkSettings) async throws -> Network {
-        guard let upstream = settings.upstream else { throw NetworkError.noUpstream }
-        let text = try await upstream()
-        guard let endpoint = Endpoint(text) else { throw NetworkError.invalidUpstream(text) }
+        guard let servers = settings.servers else { throw NetworkError.noUpstream }
+        let (upstream, forward) = try await servers.resolved()
         let link = try settings.link?.resolved ?? .conditions(.clear)
         let faults = try settings.faults.map { try $0.rule }
         let seed = settings.seed ?? seedDefault
-        var configuration = ProxyConfiguration(listen: Endpoint(host: "127.0.0.1", port: 0), upstream: endpoint)
+        let anyPort = Endpoint(host: "127.0.0.1", port: 0)
+        var configuration = ProxyConfiguration(listen: anyPort, upstream: upstream ?? anyPort)
+        configuration.forward = forward
         configuration.seed = seed
         configuration.faultRules = faults
         switch link {
@@ -68,10 +71,10 @@ public final class Network: Sendable {
         guard let url = URL(string: "http://\(proxy.address)") else {
             preconditionFailure("the loopback address \(proxy.address) is not a host of a URL")
         }
-        return Network(proxy, upstream: endpoint, url: url, seed: seed, State(link: link, start: .now))
+        return Network(proxy, upstream: upstream, url: url, seed: seed, State(link: link, start: .now))
     }
 
-    private init(_ proxy: Proxy, upstream: Endpoint, url: URL, seed: UInt64, _ state: State) {
+    private init(_ proxy: Proxy, upstream: Endpoint?, url: URL, seed: UInt64, _ state: State) {
         self.proxy = proxy
         self.upstream = upstream
         self.url = url
@@ -183,4 +186,46 @@ public final class Network: Sendable {
     /// Adds a fault of HTTP exchanges. It applies to requests on connections that are opened from now on, and has to
     /// fire as often as the rule's `times` states before the network ends.
     public func fault(_ rule: FaultRule) async throws { _ = try await proxy.addFaultRule(rule) }
+}
+
+// MARK: Forward networks
+
+extension Network {
+    /// The URL of the forward proxy, `http://127.0.0.1:49321`. Its port also accepts SOCKS 4, 4a and 5.
+    ///
+    /// Throws a ``NetworkError`` if the network has an upstream.
+    public var proxyURL: URL {
+        get throws {
+            guard upstream == nil else { throw NetworkError.isNotForward }
+            return url
+        }
+    }
+
+    /// Sets a rule, such as `*.cdn.test=wifi`, in place of the one with the same pattern. It applies to connections that
+    /// are opened from now on.
+    public func to(_ rule: String) async throws {
+        let rule = try HostRules.rule(parsing: rule)
+        var conditions: Conditions?
+        if case .conditions(let name) = rule.treatment { conditions = try ProfileCatalogue.profile(name).conditions }
+        try await changeForward { [conditions] settings in settings.set(rule, conditions: conditions) }
+    }
+
+    /// Sets the address that is connected in place of a host, such as `api.test=127.0.0.1:8000`.
+    public func map(_ map: String) async throws {
+        let map = try HostRules.map(parsing: map)
+        try await changeForward { settings in
+            settings.rules.maps.removeAll { $0.pattern == map.pattern }
+            settings.rules.maps.append(map)
+        }
+    }
+
+    private func changeForward(_ change: @escaping @Sendable (inout ForwardSettings) -> Void) async throws {
+        guard await proxy.changeForward(change) != nil else { throw NetworkError.isNotForward }
+    }
+
+    /// The destinations that the clients have named, with their connections and bytes; empty in a network with an
+    /// upstream.
+    public var hosts: [HostTraffic] {
+        get async { await proxy.hostTraffic() }
+    }
 }

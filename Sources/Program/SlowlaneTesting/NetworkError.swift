@@ -10,7 +10,12 @@ public struct NetworkError: Error, Hashable, Sendable, CustomStringConvertible {
             + "no detached task")
 
     static let noUpstream = NetworkError(
-        description: "the network has no upstream; add .network(upstream: \"HOST:PORT\") to the test or its suite")
+        description: "the network has no upstream; add .network(upstream: \"HOST:PORT\") or "
+            + ".forwardNetwork() to the test or its suite")
+
+    static let isNotForward = NetworkError(
+        description:
+            "the network has an upstream; .forwardNetwork() or withForwardNetwork() gives a test a forward proxy")
 
     static func invalidUpstream(_ text: String) -> NetworkError {
         NetworkError(description: "the upstream '\(text.prefix(60))' is not HOST:PORT")

@@ -56,8 +56,7 @@ extension Trait where Self == NetworkTrait {
     ) -> NetworkTrait {
         NetworkTrait(
             settings: NetworkSettings(
-                upstream: upstream.map { text in { @Sendable in text } }, link: LinkPlan(profile, at: changes),
-                seed: seed),
+                servers: Servers(upstream), link: LinkPlan(profile, at: changes), seed: seed),
             sourceLocation: sourceLocation)
     }
 
@@ -68,7 +67,26 @@ extension Trait where Self == NetworkTrait {
         sourceLocation: SourceLocation = #_sourceLocation
     ) -> NetworkTrait {
         NetworkTrait(
-            settings: NetworkSettings(upstream: upstream, link: LinkPlan(profile, at: changes), seed: seed),
+            settings: NetworkSettings(servers: .upstream(upstream), link: LinkPlan(profile, at: changes), seed: seed),
+            sourceLocation: sourceLocation)
+    }
+
+    /// Gives each test a forward network: a forward proxy, whose clients name the server of each connection.
+    ///
+    /// - Parameters:
+    ///   - profile: The initial conditions. If no trait states any, the network is pass-through.
+    ///   - changes: Further conditions, with their times since the start of the test.
+    ///   - rules: Conditions of their own for some hosts, such as `*.cdn.test=wifi` or `ads.test=block`.
+    ///   - maps: Addresses to connect in place of hosts, such as `api.test=127.0.0.1:8000`.
+    ///   - seed: The random seed; 1 by default.
+    public static func forwardNetwork(
+        _ profile: NetworkProfile? = nil, at changes: KeyValuePairs<Duration, NetworkProfile> = [:],
+        to rules: [String] = [], map maps: [String] = [], seed: UInt64? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) -> NetworkTrait {
+        NetworkTrait(
+            settings: NetworkSettings(
+                servers: .forward(to: rules, map: maps), link: LinkPlan(profile, at: changes), seed: seed),
             sourceLocation: sourceLocation)
     }
 

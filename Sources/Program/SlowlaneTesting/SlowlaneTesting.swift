@@ -29,14 +29,41 @@ public func withNetwork<Value>(
     upstream: String? = nil, faults: [FaultRule] = [], seed: UInt64? = nil,
     isolation: isolated (any Actor)? = #isolation, _ body: (Network) async throws -> Value
 ) async throws -> Value {
+    let settings = NetworkSettings(
+        servers: Servers(upstream), link: LinkPlan(profile, at: changes), faults: faults.map { .rule($0) }, seed: seed)
+    return try await withNetwork(settings, isolation: isolation, body)
+}
+
+/// Runs a closure with a forward network of its own: a forward proxy, whose clients name the server of each connection.
+///
+/// ```swift
+/// try await withForwardNetwork(.edge, map: ["api.test=127.0.0.1:8000"]) { network in
+///     let app = App(proxy: try network.proxyURL)
+/// }
+/// ```
+///
+/// - Parameters:
+///   - rules: Conditions of their own for some hosts, such as `*.cdn.test=wifi` or `ads.test=block`.
+///   - maps: Addresses to connect in place of hosts, such as `api.test=127.0.0.1:8000`.
+/// - Throws: The error of `body`; a ``NetworkError`` if a setting cannot be used or if a fault has not fired.
+public func withForwardNetwork<Value>(
+    _ profile: NetworkProfile? = nil, at changes: KeyValuePairs<Duration, NetworkProfile> = [:],
+    to rules: [String] = [], map maps: [String] = [], faults: [FaultRule] = [], seed: UInt64? = nil,
+    isolation: isolated (any Actor)? = #isolation, _ body: (Network) async throws -> Value
+) async throws -> Value {
+    let settings = NetworkSettings(
+        servers: .forward(to: rules, map: maps), link: LinkPlan(profile, at: changes),
+        faults: faults.map { .rule($0) }, seed: seed)
+    return try await withNetwork(settings, isolation: isolation, body)
+}
+
+private func withNetwork<Value>(
+    _ inner: NetworkSettings, isolation: isolated (any Actor)?, _ body: (Network) async throws -> Value
+) async throws -> Value {
     // Faults of an outer network have to fire there.
     var settings = NetworkSettings.inherited
     settings.faults = []
-    settings.merge(
-        NetworkSettings(
-            upstream: upstream.map { text in { @Sendable in text } }, link: LinkPlan(profile, at: changes),
-            faults: faults.map { .rule($0) },
-            seed: seed))
+    settings.merge(inner)
     let network = try await Network.start(settings)
     let value: Value
     do {

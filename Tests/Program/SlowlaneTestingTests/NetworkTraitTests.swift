@@ -28,7 +28,8 @@ private func expect(
         try await expect("wifi", of: network)
         #expect(network.seed == 7)
         #expect(network.url == URL(string: "http://127.0.0.1:\(network.port)"))
-        #expect(try await "\(network.upstream)" == Upstream.address)
+        #expect(try await network.upstream?.description == Upstream.address)
+        #expect(throws: NetworkError.self) { try network.proxyURL }
     }
 
     @Test(.network(.edge)) func theProfileOfTheTestWins() async throws {
