@@ -11,7 +11,7 @@ import shlex
 
 import pytest
 
-from .network import Fault, Network, link_setting
+from .network import Fault, Network, forward_setting, link_setting
 from .server import NetworkError, Server, find_program
 
 __all__ = ["Fault", "Network", "NetworkError"]
@@ -19,7 +19,8 @@ __all__ = ["Fault", "Network", "NetworkError"]
 _state = pytest.StashKey()
 _networks = pytest.StashKey()
 
-_KEYS = ("upstream", "timeline", "netem", "conditions")
+_SERVER_KEYS = ("upstream", "forward", "to", "map")
+_KEYS = _SERVER_KEYS + ("timeline", "netem", "conditions")
 
 
 class _State:
@@ -89,8 +90,8 @@ def pytest_configure(config):
     _check_program_argument(config)
     config.addinivalue_line(
         "markers",
-        "network(profile=None, *, upstream=None, timeline=None, netem=None, conditions=None): the conditions of the fixture "
-        "'network', and the server behind it. The marker nearest to the test wins.")
+        "network(profile=None, *, upstream=None, forward=False, to=None, map=None, timeline=None, netem=None, conditions=None): "
+        "the conditions of the fixture 'network', and the server behind it. The marker nearest to the test wins.")
     config.stash[_state] = _State(config)
 
 
@@ -122,22 +123,31 @@ def _uses_network(item):
 
 
 def _marked(item):
-    """Returns the arguments of the markers: the upstream and the conditions, each from the nearest marker that gives it."""
-    upstream, link = None, None
+    """Returns the arguments of the markers: the servers and the conditions, each from the nearest marker that gives them."""
+    servers, link = None, None
     for mark in item.iter_markers("network"):
         unknown = [key for key in mark.kwargs if key not in _KEYS + ("profile",)]
         if unknown or len(mark.args) > 1:
             raise NetworkError("the marker 'network' takes a profile and %s, not %s" % (
                 ", ".join(_KEYS), ", ".join(unknown) or mark.args))
-        arguments = {key: value for key, value in mark.kwargs.items() if key != "upstream"}
+        arguments = {key: value for key, value in mark.kwargs.items() if key not in _SERVER_KEYS}
         if mark.args:
             if "profile" in arguments:
                 raise NetworkError("the marker 'network' has two profiles")
             arguments["profile"] = mark.args[0]
         if link is None and arguments:
             link = link_setting(**arguments)
-        upstream = upstream or mark.kwargs.get("upstream")
-    return upstream, link_setting() if link is None else link
+        servers = servers or _servers(**{key: mark.kwargs[key] for key in _SERVER_KEYS if key in mark.kwargs})
+    return servers, link_setting() if link is None else link
+
+
+def _servers(upstream=None, forward=False, to=None, map=None):
+    """Returns the address of the server, the definition of a forward proxy, or `None` if neither is given."""
+    if forward and upstream:
+        raise NetworkError("give upstream or forward, not both; clients of a forward proxy name the server")
+    if not forward and not (to is None and map is None):
+        raise NetworkError("'to' and 'map' need forward=True")
+    return forward_setting(to, map) if forward else upstream
 
 
 @pytest.fixture(scope="session")
@@ -148,11 +158,15 @@ def slowlane_upstream(pytestconfig):
 
 @pytest.fixture
 def make_network(request):
-    """A function that creates a network to another server: `make_network("127.0.0.1:5432", "3g")`."""
+    """A function that creates a network to another server, `make_network("127.0.0.1:5432", "3g")`, or to all of them,
+    `make_network(forward=True)`."""
     networks = request.node.stash.setdefault(_networks, [])
 
-    def make(upstream, profile=None, *, timeline=None, netem=None, conditions=None):
-        return _create(request, networks, upstream, link_setting(profile, timeline, netem, conditions))
+    def make(upstream=None, profile=None, *, forward=False, to=None, map=None, timeline=None, netem=None, conditions=None):
+        servers = _servers(upstream, forward, to, map)
+        if not servers:
+            raise NetworkError("make_network needs the address of a server, or forward=True")
+        return _create(request, networks, servers, link_setting(profile, timeline, netem, conditions))
 
     yield make
     for network in networks:
@@ -168,26 +182,26 @@ def network(request, make_network):
     """A proxy between this test and the server under test, with the conditions of the marker `network`."""
     networks = request.node.stash[_networks]
     try:
-        upstream, link = _marked(request.node)
-        upstream = upstream or request.getfixturevalue("slowlane_upstream")
-        if not upstream:
+        servers, link = _marked(request.node)
+        servers = servers or request.getfixturevalue("slowlane_upstream")
+        if not servers:
             raise NetworkError(
                 "no server is given; use @pytest.mark.network(upstream=\"127.0.0.1:8000\"), --slowlane-upstream, "
                 "'slowlane_upstream' in the ini file, or override the fixture 'slowlane_upstream'")
-        return _create(request, networks, upstream, link)
+        return _create(request, networks, servers, link)
     except NetworkError as error:
         text = "network: %s" % error
     pytest.fail(text, pytrace=False)
 
 
-def _create(request, networks, upstream, link):
+def _create(request, networks, servers, link):
     state = request.config.stash[_state]
     state.count += 1
     name = "%s-%d" % (re.sub(r"[^A-Za-z0-9_.]+", "-", request.node.name)[:100], state.count)
     # The test's name decides, not the order of the tests, which differs between runs with xdist.
     text = "%d/%s/%d" % (state.seed, request.node.nodeid, len(networks))
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
-    created = Network(state.running_server(), name, str(upstream), link, seed, state.seed)
+    created = Network(state.running_server(), name, servers, link, seed, state.seed)
     networks.append(created)
     _record_properties(request.node, created)
     return created

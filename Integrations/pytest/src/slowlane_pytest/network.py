@@ -1,4 +1,5 @@
 """The network of a test: one proxy of the server."""
+import os
 import time
 
 from .server import NetworkError
@@ -23,6 +24,14 @@ def link_text(setting):
     return str(value) if key in ("profile", "timeline") else "%s %s" % (key, value)
 
 
+def forward_setting(to=None, map=None):
+    """Returns the API's form of a forward proxy with rules and maps by host."""
+    rules = [
+        {"pattern": pattern, "link": value} if isinstance(value, dict) else "%s=%s" % (pattern, value)
+        for pattern, value in (to or {}).items()]
+    return {"forward": True, "to": rules, "map": ["%s=%s" % entry for entry in (map or {}).items()]}
+
+
 #: The new names of renamed methods.
 _RENAMED = {"refuse": "offline", "heal": "restore", "cut": "disconnect"}
 
@@ -35,7 +44,8 @@ class Network:
             raise AttributeError("network.%s() is now called network.%s()" % (name, _RENAMED[name]))
         raise AttributeError("'Network' has no attribute '%s'" % name)
 
-    def __init__(self, server, name, upstream, setting, seed, session_seed):
+    def __init__(self, server, name, servers, setting, seed, session_seed):
+        """`servers` is the address of an upstream, or the result of `forward_setting`."""
         self._server = server
         self._initial = self._setting = setting
         self._faults = []
@@ -46,10 +56,12 @@ class Network:
         self.seed = seed
         #: The seed of the pytest run, from which `seed` is derived.
         self.session_seed = session_seed
-        #: The address of the server behind the proxy.
-        self.upstream = upstream
-        created = server.call("POST", "/proxies", {
-            "name": name, "listen": "127.0.0.1:0", "upstream": upstream, "link": setting, "seed": seed})
+        #: The rules and maps of a forward proxy at the start; `None` for a proxy with an upstream.
+        self._forward = servers if isinstance(servers, dict) else None
+        #: The address of the server behind the proxy; `None` for a forward proxy.
+        self.upstream = None if self._forward else str(servers)
+        definition = dict(self._forward or {"upstream": self.upstream}, name=name, listen="127.0.0.1:0", link=setting, seed=seed)
+        created = server.call("POST", "/proxies", definition)
         self._name = name
         host, _, port = created["listen"].rpartition(":")
         #: The host to connect to.
@@ -66,6 +78,39 @@ class Network:
     def url(self):
         """The base URL for HTTP: `http://127.0.0.1:49321`."""
         return "http://" + self.address
+
+    # A forward proxy
+
+    def _check_forward(self):
+        if self._forward is None:
+            raise NetworkError("the network has an upstream; @pytest.mark.network(forward=True) gives the test a forward proxy")
+
+    @property
+    def proxy_url(self):
+        """The URL of the forward proxy: `http://127.0.0.1:49321`. Its port also accepts SOCKS 4, 4a and 5."""
+        self._check_forward()
+        return self.url
+
+    @property
+    def environment(self):
+        """The variables of this process, with those by which programs use the forward proxy: for `subprocess.run(env=...)`."""
+        http, socks = self.proxy_url, "socks5h://" + self.address
+        variables = {"http_proxy": http, "https_proxy": http, "all_proxy": socks, "no_proxy": ""}
+        variables.update({name.upper(): value for name, value in variables.items()})
+        return dict(os.environ, NODE_USE_ENV_PROXY="1", **variables)
+
+    def rules(self, to=None, map=None):
+        """Replaces the rules, the maps or both: `rules(to={"*.cdn.test": "block"})`. They apply to new connections."""
+        self._check_forward()
+        setting = forward_setting(to, map)
+        body = {key: setting[key] for key, given in (("to", to), ("map", map)) if given is not None}
+        self._call("PUT", "/slowlane/v1/proxies/%s/rules", body)
+        self._record("rules: %s" % body)
+
+    @property
+    def hosts(self):
+        """The destinations that clients have named: `host`, `port`, `connections`, `connections_failed` and `bytes`."""
+        return self._call("GET", "/slowlane/v1/proxies/%s/hosts")["hosts"]
 
     # Conditions
 
@@ -86,11 +131,13 @@ class Network:
         return self._change({"profile": "offline"})
 
     def restore(self):
-        """Restores the network that the test began with: its conditions, without toxics and faults."""
+        """Restores the network that the test began with: its conditions and rules, without toxics and faults."""
         for toxic in self._call("GET", "/proxies/%s/toxics"):
             self._call("DELETE", "/proxies/%s/toxics/" + toxic["name"])
         for fault in list(self._faults):
             fault.remove()
+        if self._forward:
+            self._call("PUT", "/slowlane/v1/proxies/%s/rules", {key: self._forward[key] for key in ("to", "map")})
         self._apply(self._initial, "restore")
 
     def _change(self, setting):
@@ -172,7 +219,7 @@ class Network:
     @property
     def summary(self):
         """The addresses, the conditions that the test began with, and the seed."""
-        return "%s -> %s, %s, seed %d" % (self.address, self.upstream, link_text(self._initial), self.seed)
+        return "%s -> %s, %s, seed %d" % (self.address, self.upstream or "any server", link_text(self._initial), self.seed)
 
     def describe(self):
         """Returns lines that describe the network and what was done to it."""
