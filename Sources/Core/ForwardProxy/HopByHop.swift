@@ -95,6 +95,14 @@ enum HopByHop {
         }
         dropped.subtract(kept)
         if keepsUpgrade { dropped.remove("upgrade") }
-        return fields.filter { !dropped.contains($0.name.canonicalName) }
+        var hasLength = false
+        return fields.filter { field in
+            if field.name == .contentLength {
+                // Equal lengths are one (RFC 9110, 8.6); the parser refuses others.
+                defer { hasLength = true }
+                return !hasLength
+            }
+            return !dropped.contains(field.name.canonicalName)
+        }
     }
 }

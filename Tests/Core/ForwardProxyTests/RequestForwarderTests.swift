@@ -45,6 +45,10 @@ import Testing
             "GET http://a/ HTTP/1.1|Proxy-Authorization: Basic eA==|Authorization: Basic eQ==",
             "GET / HTTP/1.1|Host: a|Authorization: Basic eQ=="
         ),
+        (
+            "POST http://a/ HTTP/1.1|Content-Length: 0|Content-Length: 0",
+            "POST / HTTP/1.1|Host: a|Content-Length: 0"
+        ),
         ("OPTIONS http://a/ HTTP/1.1|Max-Forwards: 5", "OPTIONS / HTTP/1.1|Host: a|Max-Forwards: 4"),
         ("TRACE http://a/ HTTP/1.1|max-forwards: 1", "TRACE / HTTP/1.1|Host: a|Max-Forwards: 0"),
         ("OPTIONS http://a/ HTTP/1.1|Max-Forwards: -1", "OPTIONS / HTTP/1.1|Host: a|Max-Forwards: -1"),
