@@ -154,8 +154,8 @@ let package = Package(
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "Client", "Scenario", "ConfigFiles",
                 "ForwardProxy", "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI",
-                "CommandTraffic", "CommandSupport", "ScenarioRunner", "MutantGallery", "ArgumentParser", "Logging",
-                "NIOCore", "NIOPosix",
+                "CommandTraffic", "CommandSupport", "ScenarioRunner", "MutantGallery", "ArgumentParser", "HTTPTypes",
+                "Logging", "NIOCore", "NIOPosix",
             ]),
         target(
             "Program", "SlowlaneTesting",

@@ -1,6 +1,7 @@
 internal import CommandSupport
 internal import Determinism
 internal import Foundation
+internal import HTTPTypes
 internal import Impairment
 internal import Proxy
 internal import Wire
@@ -54,7 +55,7 @@ struct TrafficArchive {
         case .responseStarted(_, let head):
             open[id]?.responseStarted = time
             open[id]?.entry.status = head.status
-            if let type = head.value(of: "content-type") { open[id]?.entry.mimeType = type }
+            if let type = head.fields[.contentType] { open[id]?.entry.mimeType = type }
         case .responseRead(_, _, let bytes): open[id]?.entry.responseBytes = bytes
         case .faultInjected(_, let rule, let point, _):
             open[id]?.entry.members.append(("_fault", JSONText.string("\(rule + 1) \(point.rawValue)")))
