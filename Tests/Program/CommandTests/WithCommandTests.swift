@@ -103,7 +103,7 @@ import Testing
             "with", "--quiet", "--mode", "env", "--bypass", "a.test, b.test", "--", "/bin/sh", "-c", script)
         #expect(
             result.output.wholeMatch(
-                of: /http:\/\/127\.0\.0\.1:(\d+) socks5h:\/\/127\.0\.0\.1:\1 \[a\.test,b\.test\] 1\n/)
+                of: /http:\/\/127\.0\.0\.1:(\d+) http:\/\/127\.0\.0\.1:\1 \[a\.test,b\.test\] 1\n/)
                 != nil, "\(result.output)")
     }
 
