@@ -88,12 +88,9 @@ extension ProxyCore {
         case .dns: return fail(destination.isNumericAddress ? .unreachable : .nameServerFailure)
         }
         switch treatment {
-        case .dnsFailure(let failure):
-            let time = failure == .timeout ? configuration.connectTimeout : driver.lookupDelay
-            eventLoop.assumeIsolated().scheduleTask(in: time) { fail(failure.connectFailure) }
         case .refuse: succeed([])
-        case .conditions, .direct, .block, nil:
-            names.look(up: destination, at: target, delay: driver.lookupDelay, isLost: { driver.isOut }) { outcome in
+        case .conditions, .direct, .block, .dnsFailure, nil:
+            names.look(up: destination, at: target, on: driver, answer: treatment?.lookupAnswer) { outcome in
                 switch outcome {
                 case .failure(let failure): fail(failure)
                 case .success(let found):
@@ -231,12 +228,4 @@ extension ProxyCore {
             for direction in Direction.allCases { row.bytes[direction] += session.bytesRead[direction] }
         }
     }
-}
-
-extension LinkDriver {
-    /// The delay of a lookup now.
-    var lookupDelay: TimeAmount { .nanoseconds(link.conditions.dnsDelay.count) }
-
-    /// Whether no packet passes in at least one direction.
-    var isOut: Bool { link.hasOutage(.up) || link.hasOutage(.down) }
 }
