@@ -56,6 +56,7 @@ extension ProxyCore {
             self.listener = nil
             // The driver is shut down before the sessions are closed, because the link's reactions to their closing are
             // not needed.
+            self.names.stop()
             self.linkDriver.shutDown()
             let fastPathIsClosed = self.closeFastPath(.discard).nonisolated()
             let sessionsAreClosed = self.closeSessions()
