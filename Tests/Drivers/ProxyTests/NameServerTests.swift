@@ -64,13 +64,14 @@ import Testing
     }
 
     private static func withProxy(
-        _ ports: [Int], _ conditions: Conditions = .clear, timeout: Nanoseconds = .seconds(5),
+        _ ports: [Int], _ conditions: Conditions = .clear, timeout: Nanoseconds = .seconds(5), search: [String] = [],
         _ body: (Proxy, TestSocket, _ port: Int) async throws -> Void
     ) async throws {
         let (listener, port) = try TestSocket.listen()
         var resolver = ResolverConfiguration()
         resolver.servers = ports.map(server)
         resolver.timeout = timeout
+        resolver.searchList = search
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: 0),
             conditions: conditions)
@@ -205,6 +206,18 @@ import Testing
             isHonest.withLockedValue { $0 = true }
             #expect(try await head.hasPrefix("HTTP/1.1 200"))
             #expect(try await proxy.addresses(of: "api.test").get().map(\.ipAddress) == ["127.0.0.1"])
+        }
+    }
+
+    /// The resolver of a command in connect mode has extended its names already.
+    @Test func theSearchListIsForNamesThatTheProxyLooksUp() async throws {
+        let server = try await FakeServer { query, _ in query.response(.noSuchName, timeToLive: 60) }
+        try await Self.withProxy([server.port], search: ["corp.test"]) { proxy, _, _ in
+            let names = { Set(server.queries.withLockedValue { $0.map(\.query.name) }) }
+            _ = await proxy.addresses(of: "api.test")
+            #expect(names() == ["api.test"])
+            _ = try await Self.connect(proxy, "api.test:80")
+            #expect(names() == ["api.test", "api.test.corp.test"])
         }
     }
 

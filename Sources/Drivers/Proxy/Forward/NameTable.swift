@@ -46,16 +46,17 @@ final class NameTable {
     ///   - target: The host that is looked up in its place.
     ///   - driver: The link that the queries and responses cross.
     ///   - answer: The answer that a rule gives in place of a name server.
+    ///   - searches: Whether the domains of the search list are appended to the name.
     func look(
         up name: Destination, at target: Destination, on driver: LinkDriver, answer: NameAnswer? = nil,
-        _ done: @escaping (Outcome) -> Void
+        searches: Bool = true, _ done: @escaping (Outcome) -> Void
     ) {
         let finish: (DNSLookup.Outcome) -> Void = { done(Self.outcome($0, port: target.port)) }
         let known = addresses(of: target.host)
         if answer == nil, let known, addresses(of: name.host) != nil {
             return finish(DNSLookup.Outcome(addresses: known))
         }
-        let key = Array("\(name.host) \(target.host) \(answer.map { "\($0)" } ?? "")".utf8)
+        let key = Array("\(name.host) \(target.host) \(searches) \(answer.map { "\($0)" } ?? "")".utf8)
         if let entry = entries[key], entry.expires > .now() { return finish(entry.outcome) }
         if running[key] != nil {
             running[key]?.waiting.append(finish)
@@ -64,9 +65,10 @@ final class NameTable {
         guard running.count < Self.lookupsMax else { return done(.failure(.nameServerFailure)) }
         // A mapped name takes the time of a look-up, but no name server needs to know it.
         let fixed = answer ?? known.map { .addresses($0.map(\.bytes)) }
+        var configuration = fixed == nil ? files.configuration : ResolverConfiguration()
+        if !searches { configuration.searchList = [] }
         let lookup = RunningLookup(
-            fixed == nil ? target.host : name.host, fixed == nil ? files.configuration : ResolverConfiguration(),
-            answer: fixed, on: driver, within: timeMax, resolver)
+            fixed == nil ? target.host : name.host, configuration, answer: fixed, on: driver, within: timeMax, resolver)
         running[key] = Running(lookup: lookup, waiting: [finish])
         lookup.start { self.complete(key, $0) }
     }

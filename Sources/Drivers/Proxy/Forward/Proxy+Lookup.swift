@@ -25,6 +25,8 @@ extension ProxyCore {
         guard [.open, .portal].contains(driver.conditions.connectionPolicy) else {
             return done(.failure(.nameServerFailure))
         }
-        names.look(up: destination, at: destination, on: driver, answer: treatment?.lookupAnswer, done)
+        // The client's resolver has a search list of its own.
+        names.look(
+            up: destination, at: destination, on: driver, answer: treatment?.lookupAnswer, searches: false, done)
     }
 }
