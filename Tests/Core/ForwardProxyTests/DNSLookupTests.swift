@@ -123,6 +123,17 @@ import Testing
         #expect(scene.outcome?.addresses.count == 2 && scene.closed == [1, 2, 3, 4])
     }
 
+    @Test func aQuestionKeepsTheNewestQueriesOpen() {
+        var scene = Scene(servers: 3, "options timeout:1 attempts:5")
+        for second in 0..<14 {
+            #expect(scene.queries.count - scene.closed.count == (second == 0 ? 2 : 2 * DNSLookup.openMax))
+            scene.wait(1)
+        }
+        scene.respond("3 A api.test", Self.version4)
+        scene.respond("3 AAAA api.test", Self.none)
+        #expect(scene.outcome?.addresses.count == 2 && scene.closed.count == scene.queries.count)
+    }
+
     @Test func serversAreAskedInTurn() {
         var scene = Scene(servers: 2, "options timeout:2 attempts:2")
         var sent: [String] = []

@@ -117,6 +117,25 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false]) func aLookupLeavesNoSocket(_ responds: Bool) async throws {
+        let server = try await FakeServer { query, _ in
+            responds ? query.response(.addresses([[127, 0, 0, 1]]), timeToLive: 60) : nil
+        }
+        try await Self.withProxy([server.port], timeout: .seconds(1)) { proxy, _, _ in
+            _ = await proxy.addresses(of: "api.test")
+        }
+        let ports = server.queries.withLockedValue { $0.map(\.port) }
+        #expect(ports.count == (responds ? 2 : 4))
+        for port in ports {
+            try await eventually("the port is free") {
+                let bootstrap = DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                guard let channel = try? await bootstrap.bind(host: "127.0.0.1", port: port).get() else { return false }
+                try await channel.close()
+                return true
+            }
+        }
+    }
+
     @Test func theQueryAndTheResponseCrossTheLink() async throws {
         let server = try await FakeServer.answering()
         let delay = DirectionConditions(delay: .milliseconds(100))

@@ -54,6 +54,9 @@ package struct DNSLookup: Sendable {
     /// longer times, up to 68 years, would outlive a change in a test environment.
     package static let (timeToLiveMax, negativeTimeToLiveMax): (UInt32, UInt32) = (3_600, 300)
 
+    /// The most queries of a question that may still be answered: each one keeps a socket open.
+    package static let openMax = 2
+
     /// The state of the question for one type of addresses.
     private struct Question {
         enum End: Hashable {
@@ -175,6 +178,7 @@ package struct DNSLookup: Sendable {
             questions[index].tries = attempt + 1
             let source = question.sources[attempt % question.sources.count]
             if question.failed.contains(source) { continue }
+            close(index, butNewest: Self.openMax - 1)
             lastNumber += 1
             questions[index].newest = lastNumber
             questions[index].deadline = now + configuration.timeout
@@ -192,8 +196,9 @@ package struct DNSLookup: Sendable {
         if questions.allSatisfy({ $0.end != nil }) { conclude(at: now) }
     }
 
-    private mutating func close(_ index: Int) {
-        for number in open.filter({ $0.value.question == index }).keys.sorted() {
+    /// Closes the queries of a question, except the newest ones.
+    private mutating func close(_ index: Int, butNewest count: Int = 0) {
+        for number in open.filter({ $0.value.question == index }).keys.sorted().dropLast(count) {
             open[number] = nil
             actions.append(.close(number))
         }

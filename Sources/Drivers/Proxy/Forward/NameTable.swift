@@ -22,7 +22,7 @@ final class NameTable {
 
     /// The number of names in the cache; further answers are not kept.
     static let namesMax = 4_096
-    /// The number of concurrent look-ups, each with two open files as a rule; further ones fail.
+    /// The number of concurrent look-ups, each with two open files as a rule and four at most; further ones fail.
     static let lookupsMax = 100
 
     private var entries: [[UInt8]: Entry] = [:]
