@@ -110,6 +110,12 @@ struct ProxyCommand: AsyncParsableCommand {
     @Flag(help: "Be a forward proxy: clients name the server of each connection.")
     var forward = false
 
+    @Flag(
+        help: ArgumentHelp(
+            "Also take connections that the firewall redirects to the port, to their original destinations (Linux, with "
+                + "--forward)."))
+    var transparent = false
+
     @OptionGroup(title: "Forward proxy") var destinations: ForwardOptions
     @OptionGroup(title: "Access to a forward proxy") var access: ForwardAccessOptions
 
@@ -185,6 +191,12 @@ struct ProxyCommand: AsyncParsableCommand {
     }
 
     private func validateUpstream() throws {
+        if transparent, !forward || access.user != nil {
+            throw ValidationError(
+                forward
+                    ? "redirected connections cannot give a user; use --allow NETWORK in place of --user"
+                    : "--transparent needs --forward")
+        }
         guard let upstream else {
             if forward { return }
             throw ValidationError(
@@ -271,6 +283,11 @@ struct ProxyCommand: AsyncParsableCommand {
     private func forwardSettings(listen: Endpoint, _ console: Console) throws -> ForwardSettings {
         var settings = try destinations.settings(console)
         try access.apply(to: &settings, listen: listen, console)
+        if transparent, !ForwardSettings.canBeTransparent {
+            console.error("--transparent needs Linux, whose kernel tells the destination of a redirected connection")
+            throw ExitStatus.unavailable
+        }
+        settings.isTransparent = transparent
         if !LocalAddresses.isLoopback(listen.host) {
             settings.addresses = LocalAddresses.reachable(through: listen.host).map {
                 Destination(host: $0, port: listen.port)
