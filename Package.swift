@@ -85,7 +85,7 @@ let package = Package(
         target(
             "Core", "Impairment",
             ["Determinism", "Wire", "LinkModel", "TCPModel", "DequeModule", "HeapModule", "NIOCore"]),
-        target("Core", "ForwardProxy", ["Wire", "DequeModule", "HTTPTypes", "NIOCore"]),
+        target("Core", "ForwardProxy", ["Determinism", "Wire", "DequeModule", "HTTPTypes", "NIOCore"]),
         target("Core", "NotesContract", ["Wire"]),
         target("Core", "Client", ["Determinism", "Wire", "NotesContract", "DequeModule", "HeapModule", "NIOCore"]),
         target("Core", "Scenario", ["Determinism", "LinkModel"]),
@@ -134,7 +134,7 @@ let package = Package(
                 "Determinism", "Wire", "LinkModel", "Impairment", "NotesContract", "Client", "Scenario", "Proxy",
                 "HTTPSockets", "NotesServer", "LiveClient", "Worlds", "NIOCore", "NIOPosix",
             ]),
-        target("Drivers", "CommandTraffic", ["CRelay"]),
+        target("Drivers", "CommandTraffic", ["ForwardProxy", "CRelay"]),
         target("Drivers", "CommandSupport", ["Determinism", "Wire", "LinkModel", "Proxy", "Logging"]),
         target(
             "Drivers", "ScenarioRunner",
@@ -154,8 +154,8 @@ let package = Package(
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "Client", "Scenario", "ConfigFiles",
                 "ForwardProxy", "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI",
-                "CommandTraffic", "CommandSupport", "ScenarioRunner", "MutantGallery", "ArgumentParser", "Logging",
-                "NIOCore", "NIOPosix",
+                "CommandTraffic", "CommandSupport", "ScenarioRunner", "MutantGallery", "ArgumentParser", "HTTPTypes",
+                "Logging", "NIOCore", "NIOPosix",
             ]),
         target(
             "Program", "SlowlaneTesting",
@@ -193,7 +193,7 @@ let package = Package(
                 "Determinism", "Wire", "NotesContract", "Client", "NotesService", "TestSupport", "HTTPTypes",
                 "HeapModule", "NIOCore",
             ]),
-        tests("Core", "ForwardProxyTests", ["ForwardProxy", "Wire", "TestSupport", "NIOCore"]),
+        tests("Core", "ForwardProxyTests", ["Determinism", "ForwardProxy", "Wire", "TestSupport", "NIOCore"]),
         tests("Core", "ScenarioTests", ["Determinism", "LinkModel", "Scenario", "TestSupport"]),
         tests("Apps", "ExpenseTests", ["Determinism", "Wire", "Client", "Expense", "TestSupport", "HTTPTypes"]),
         tests("Apps", "ReaderTests", ["Determinism", "Wire", "Client", "Reader", "TestSupport", "HTTPTypes"]),

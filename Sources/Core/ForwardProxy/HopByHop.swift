@@ -16,6 +16,7 @@ enum HopByHop {
 
     private static let proxyConnection = HTTPField.Name("Proxy-Connection")!
     private static let host = HTTPField.Name("Host")!
+    private static let maxForwards = HTTPField.Name("Max-Forwards")!
 
     /// Returns whether the client keeps its connection open after a request. Clients before RFC 7230 send the option in
     /// `Proxy-Connection`.
@@ -31,6 +32,12 @@ enum HopByHop {
     static func asksUpgrade(_ head: HTTPRequestHead) -> Bool {
         head.fields.isListed("upgrade", in: .connection) && head.fields.contains(.upgrade)
             && !head.fields.isListed("h2c", in: .upgrade)
+    }
+
+    /// Returns the number of proxies that may forward an OPTIONS or TRACE request (RFC 9110, 7.6.2); `nil` for no limit.
+    static func forwardsMax(_ head: HTTPRequestHead) -> UInt64? {
+        guard ["OPTIONS", "TRACE"].contains(head.method) else { return nil }
+        return head.fields[maxForwards].flatMap { UInt64($0) }
     }
 
     /// Returns the head of a request for its origin.
@@ -50,6 +57,7 @@ enum HopByHop {
         } else {
             fields.insert(HTTPField(name: host, value: value), at: fields.startIndex)
         }
+        if let forwardsMax = forwardsMax(head), forwardsMax > 0 { fields[maxForwards] = "\(forwardsMax - 1)" }
         var buffer = ByteBuffer()
         head.with(target: target, fields).write(into: &buffer)
         return buffer
@@ -87,6 +95,14 @@ enum HopByHop {
         }
         dropped.subtract(kept)
         if keepsUpgrade { dropped.remove("upgrade") }
-        return fields.filter { !dropped.contains($0.name.canonicalName) }
+        var hasLength = false
+        return fields.filter { field in
+            if field.name == .contentLength {
+                // Equal lengths are one (RFC 9110, 8.6); the parser refuses others.
+                defer { hasLength = true }
+                return !hasLength
+            }
+            return !dropped.contains(field.name.canonicalName)
+        }
     }
 }

@@ -7,12 +7,12 @@ public enum DNSFailure: Hashable, Sendable, CaseIterable {
     /// No name server responds.
     case timeout
 
-    /// The failure of a connection to such a name.
-    public var connectFailure: ConnectFailure {
+    /// The answer of the name server.
+    var answer: NameAnswer {
         switch self {
-        case .nxdomain: .nameNotFound
-        case .servfail: .nameServerFailure
-        case .timeout: .lookupTimeout
+        case .nxdomain: .noSuchName
+        case .servfail: .failure
+        case .timeout: .nothing
         }
     }
 }
@@ -46,6 +46,11 @@ extension HostRules {
         init?(parsing text: String) {
             guard text.utf8.contains(where: { $0 > 0x20 }) else { return nil }
             self = Self.keywords.first { $0.name == text }?.treatment ?? .conditions(text)
+        }
+
+        /// The answer to all look-ups of the destination; `nil` for that of the name servers.
+        package var lookupAnswer: NameAnswer? {
+            if case .dnsFailure(let failure) = self { failure.answer } else { nil }
         }
 
         public var description: String {

@@ -41,6 +41,14 @@ extension ProxyResponse {
                 + "address of the proxy\n")
     }
 
+    /// Creates the response to an OPTIONS or TRACE request that no further server may get. The proxy does not reflect
+    /// requests, which may have credentials.
+    static func lastRecipient(_ method: String) -> ProxyResponse {
+        if method == "OPTIONS" { return ProxyResponse(status: 200, text: "") }
+        return ProxyResponse(
+            status: 405, fields: [("Allow", "OPTIONS")], text: "the proxy does not respond to \(method)\n")
+    }
+
     /// Creates the response to a request without valid credentials.
     static func credentialsRequired(closes: Bool, omitsBody: Bool) -> ProxyResponse {
         ProxyResponse(

@@ -271,6 +271,7 @@ public struct RequestForwarder: Sendable {
         guard settings.permits(head) else {
             return refuse(.credentialsRequired(closes: true, omitsBody: head.method == "HEAD"))
         }
+        if forwarded != nil, HopByHop.forwardsMax(head) == 0 { return refuse(.lastRecipient(head.method)) }
         let origin = connect(destination, isReusable: forwarded != nil)
         exchange = Exchange(
             origin: origin, destination: destination, method: head.method, version: head.version, head: forwarded,

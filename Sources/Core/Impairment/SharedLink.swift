@@ -202,6 +202,15 @@ public struct SharedLink: ~Copyable {
         abortAllConnections()
     }
 
+    /// Offers a datagram of another protocol to the link, which it shares with the connections. The caller carries its
+    /// contents. Returns the time of its arrival, or `nil` if it is lost.
+    ///
+    /// - Parameter bytes: The length with the headers of IP and UDP.
+    public mutating func offerDatagram(bytes: Int, _ direction: Direction, at time: Instant) -> Instant? {
+        advance(to: time)
+        return tcp.offerDatagram(bytes: bytes, direction, at: now)
+    }
+
     // MARK: Connections
 
     /// Opens a connection after a client has connected.

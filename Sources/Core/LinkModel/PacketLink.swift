@@ -163,6 +163,14 @@ package struct PacketLink<Payload: Sendable>: Sendable {
             PacketInFlight(arrival: arrival, sequence: takeSequence(), flow: flow, payload: payload))
     }
 
+    /// Offers a packet that the caller carries itself: it uses the queue and the rate, and may be lost. Returns its arrival
+    /// time, or `nil` if it is lost or dropped.
+    package mutating func offer(
+        bytes: Int, state: inout PacketPipe.FlowState, _ direction: Direction, at now: Int64
+    ) -> Int64? {
+        pipes[direction].offer(bytes: bytes, flow: &state, at: now).arrival
+    }
+
     /// Records a packet that was lost before it was offered.
     @inlinable
     package mutating func recordLoss(_ direction: Direction) { pipes[direction].recordLoss() }

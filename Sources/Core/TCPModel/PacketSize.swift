@@ -10,4 +10,6 @@ public enum PacketSize {
     public static let handshake = 60
     /// RST: 20 IP + 20 TCP, no options (RFC 9293, 3.10.7.1).
     public static let reset = 40
+    /// The headers of a datagram: 20 IP + 8 UDP.
+    public static let datagramHeader = 28
 }

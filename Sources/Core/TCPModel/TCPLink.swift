@@ -75,6 +75,8 @@ public struct TCPLink: ~Copyable {
     private var events = Deque<TimedFlowEvent>()
     private var recordsPackets: Bool
     private var records = Deque<PacketRecord>()
+    /// The state of the datagrams of other protocols, since the first one.
+    private var datagrams: PerDirection<PacketPipe.FlowState>?
 
     /// The coarsest tick of the modelled timers: 512 jiffies of 4 ms.
     private static let clockPhaseMax = Nanoseconds.milliseconds(2048)
@@ -232,12 +234,24 @@ public struct TCPLink: ~Copyable {
     public mutating func reseed(_ seed: UInt64) {
         link.reseed(seed)
         connectionsOpened = 0
+        datagrams = nil
     }
 
     /// Sets the losses of a connection's data segments in one direction, in addition to the link's.
     public mutating func setLosses(_ losses: [CorrelatedLoss], on id: FlowID, _ direction: Direction) {
         guard contains(id) else { return }
         connections[id.index].losses[direction] = losses
+    }
+
+    /// Offers a datagram of another protocol, which shares the link with the connections. The caller carries its contents.
+    /// Returns the time of its arrival, or `nil` if it is lost. Datagrams are not recorded.
+    ///
+    /// - Parameter bytes: The length with the headers of IP and UDP.
+    public mutating func offerDatagram(bytes: Int, _ direction: Direction, at now: Instant) -> Instant? {
+        var flows = datagrams ?? link.makeFlow(seed: link.seed, name: "datagrams")
+        defer { datagrams = flows }
+        return link.offer(bytes: bytes, state: &flows[direction], direction, at: now.bounded)
+            .map { Instant(Nanoseconds($0)) }
     }
 
     // MARK: Connections

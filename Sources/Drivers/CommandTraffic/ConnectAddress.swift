@@ -1,3 +1,5 @@
+internal import ForwardProxy
+
 /// The address argument of connect(2): an IPv4 or IPv6 address with a port.
 package struct ConnectAddress: Hashable, Sendable, CustomStringConvertible {
     /// The 4 or 16 bytes of the address.
@@ -59,29 +61,9 @@ package struct ConnectAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// The address as text, an unspecified one as the loopback address that the kernel connects.
     package var host: String {
-        if bytes.count == 4 {
-            return isUnspecified ? "127.0.0.1" : bytes.map(String.init).joined(separator: ".")
-        }
-        if isUnspecified { return "::1" }
-        let groups = stride(from: 0, to: 16, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
-        return Self.text(groups)
+        if isUnspecified { return bytes.count == 4 ? "127.0.0.1" : "::1" }
+        return IPAddress(bytes: bytes)?.description ?? ""
     }
 
     package var description: String { bytes.count == 4 ? "\(host):\(port)" : "[\(host)]:\(port)" }
-
-    /// Returns the text of RFC 5952: the first longest run of two or more zero groups is shortened.
-    private static func text(_ groups: [UInt16]) -> String {
-        var longest = 0..<0
-        var start = 0
-        while start < groups.count {
-            let end = groups[start...].firstIndex { $0 != 0 } ?? groups.count
-            if end - start > max(longest.count, 1) { longest = start..<end }
-            start = max(end, start) + 1
-        }
-        func hex(_ part: some Sequence<UInt16>) -> String {
-            part.map { String($0, radix: 16) }.joined(separator: ":")
-        }
-        if longest.isEmpty { return hex(groups) }
-        return "\(hex(groups[..<longest.lowerBound]))::\(hex(groups[longest.upperBound...]))"
-    }
 }

@@ -48,7 +48,11 @@ package enum ConnectMode {
                 ended.wait()
             }
             _ = process.supervisor?.stop()
-            if hasRecord.withLock({ $0 }), status.withLock({ $0 }) == 0 { return nil }
+            let code = status.withLock { $0 } ?? 0
+            if hasRecord.withLock({ $0 }) {
+                // The status of the process is the errno of its call.
+                return code == 0 ? nil : "a connection to 127.0.0.1 fails: \(String(cString: strerror(code)))"
+            }
             return "this process may not copy sockets of its child processes (ptrace is restricted)"
         #else
             return "only Linux can redirect the connections of a program"

@@ -1,3 +1,4 @@
+package import ForwardProxy
 internal import Foundation
 internal import Synchronization
 
@@ -27,6 +28,10 @@ package final class NameServer: Sendable {
     private static let serversMax = 4_096
     /// The longest message, and the time limit of another name server.
     private static let (messageMax, relayTimeMax) = (4_096, timeval(tv_sec: 5, tv_usec: 0))
+
+    /// The time to live of a response in seconds: a client asks again for each of its connections, as a rule, and the
+    /// proxy has the cache.
+    private static let timeToLive: UInt8 = 1
 
     /// The port on 127.0.0.1.
     package let port: Int
@@ -75,8 +80,8 @@ package final class NameServer: Sendable {
         }
         guard isAccepted else { return !state.withLock { $0.isStopped } }
         let (message, client) = (Array(bytes.prefix(count)), sender)
-        if let query = DNSQuery(message), query.kind != nil {
-            Task { respond(query.response(await answer(query.name)), to: client) }
+        if let query = DNSQuery(message), query.type != nil {
+            Task { respond(query.response(await answer(query.name), timeToLive: Self.timeToLive), to: client) }
         } else {
             let server = state.withLock { $0.servers[Int(UInt16(bigEndian: client.sin_port))] }
             Thread.detachNewThread { [self] in

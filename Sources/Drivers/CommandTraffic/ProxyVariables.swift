@@ -18,7 +18,7 @@ package struct ProxyVariables {
     ///
     /// - Parameter javaOptions: The present value of `JAVA_TOOL_OPTIONS`, which is kept.
     package func variables(javaOptions: String? = nil) -> [(name: String, value: String)] {
-        let (http, socks) = ("http://127.0.0.1:\(port)", "socks5h://127.0.0.1:\(port)")
+        let http = "http://127.0.0.1:\(port)"
         let list = bypass.joined(separator: ",")
         let java = [
             "-Dhttp.proxyHost=127.0.0.1", "-Dhttp.proxyPort=\(port)", "-Dhttps.proxyHost=127.0.0.1",
@@ -27,8 +27,8 @@ package struct ProxyVariables {
         return [
             // curl and wget read http_proxy only in lower case.
             ("http_proxy", http), ("HTTP_PROXY", http), ("https_proxy", http), ("HTTPS_PROXY", http),
-            // With socks5h the proxy looks names up, with socks5 the client does.
-            ("all_proxy", socks), ("ALL_PROXY", socks), ("no_proxy", list), ("NO_PROXY", list),
+            // With a SOCKS URL, httpx refuses to start unless it has its optional SOCKS package.
+            ("all_proxy", http), ("ALL_PROXY", http), ("no_proxy", list), ("NO_PROXY", list),
             ("NODE_USE_ENV_PROXY", "1"), ("GLOBAL_AGENT_HTTP_PROXY", http),
             ("npm_config_proxy", http), ("npm_config_https_proxy", http),
             ("CGI_HTTP_PROXY", http), ("SOCKS_SERVER", "127.0.0.1:\(port)"), ("SOCKS_VERSION", "5"),

@@ -95,11 +95,11 @@ final class LoopDetector: Sendable {
         return passed
     }
 
-    /// Returns whether both ends of a connection are on this machine: they have the same address, or both a loopback
-    /// address.
+    /// Returns whether both ends of a connection are on this machine: they have the same address, or the local one is a
+    /// loopback address, to which the firewall may also redirect connections of the machine's other addresses.
     private static func isSameMachine(_ peer: SocketAddress, _ local: SocketAddress) -> Bool {
         guard let peer = host(peer), let local = host(local) else { return false }
-        return peer == local || (isLoopback(peer) && isLoopback(local))
+        return peer == local || isLoopback(local)
     }
 
     /// Returns the numeric host; for an IPv4-mapped IPv6 address the IPv4 address.

@@ -1,4 +1,5 @@
 public import Determinism
+internal import ForwardProxy
 public import Impairment
 public import LinkModel
 public import NIOCore
@@ -86,6 +87,9 @@ public struct ProxyConfiguration: Sendable {
     /// The time without a byte after which a stopping proxy takes a connection for idle whose protocol is unknown: longer
     /// than the gaps in a transfer that TCP's retransmissions and a distant peer cause.
     var idleTimeMin = TimeAmount.seconds(1)
+
+    /// The name servers of a forward proxy, in place of those of the system.
+    var resolver: ResolverConfiguration?
 
     /// Whether connections without conditions may use the fast path, on systems that have it.
     var allowsFastPath = true

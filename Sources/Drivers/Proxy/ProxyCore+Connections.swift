@@ -131,8 +131,11 @@ extension ProxyCore {
                     try channel.pipeline.syncOperations.addHandler(SocketHandler(.server, of: session))
                 }
             }
-        // Only a dial that stays on this machine can reach a proxy of this process.
-        if Proxy.isOnThisMachine(address), LoopDetector.shared.mustRecord(address.port), let any = address.wildcard {
+        // Only a dial that stays on this machine, or that the firewall redirects, can reach a proxy of this process.
+        let mayReturn =
+            forward?.isTransparent == true
+            || (Proxy.isOnThisMachine(address) && LoopDetector.shared.mustRecord(address.port))
+        if mayReturn, let any = address.wildcard {
             bootstrap = bootstrap.bind(to: any)
         }
         return bootstrap.connect(to: address)
@@ -158,6 +161,13 @@ extension ProxyCore {
     func loopDetected() {
         dialsFailed += 1
         guard !isStopping, warningIsDue(&lastLoopWarning) else { return }
+        if forward != nil {
+            return logger.warning(
+                """
+                a connection of this proxy came back to it; connection reset; if the firewall redirects it, exclude the \
+                proxy's user from the rule ('meta skuid')
+                """)
+        }
         logger.warning(
             "upstream \(configuration.upstream) loops back to this proxy; connection reset; change --upstream")
     }

@@ -33,6 +33,7 @@ extension ProxyCore {
         // A lookup may be under way for a client with a session to come.
         for client in forwardClients.values where !client.hasSessions || now >= drainDeadline { client.close() }
         if sessions.isEmpty && forwardClients.values.allSatisfy({ !$0.hasSessions || now >= drainDeadline }) {
+            names.stop()
             linkDriver.shutDown()
             return promise.succeed(haveAllArrived)
         }
@@ -55,6 +56,7 @@ extension ProxyCore {
             self.listener = nil
             // The driver is shut down before the sessions are closed, because the link's reactions to their closing are
             // not needed.
+            self.names.stop()
             self.linkDriver.shutDown()
             let fastPathIsClosed = self.closeFastPath(.discard).nonisolated()
             let sessionsAreClosed = self.closeSessions()

@@ -78,7 +78,7 @@ final class ProxyCore {
         slots = ConnectionSlots(max: configuration.connectionsMax)
         numbers = ConnectionNumbers()
         forward = configuration.forward
-        names = NameTable(on: eventLoop, within: configuration.connectTimeout)
+        names = NameTable(within: configuration.connectTimeout, files: ResolverFiles(configuration.resolver))
         linkDriver = LinkDriver(configuration, numbers: numbers, on: eventLoop)
         fastPath = makeFastPath()
         linkDriver.onFault = { [logger] in logger.info("\(Self.text($0))") }

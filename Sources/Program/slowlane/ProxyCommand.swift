@@ -109,6 +109,12 @@ struct ProxyCommand: AsyncParsableCommand {
     @Flag(help: "Be a forward proxy: clients name the server of each connection.")
     var forward = false
 
+    @Flag(
+        help: ArgumentHelp(
+            "Also take connections that the firewall redirects to the port, to their original destinations (Linux, with "
+                + "--forward)."))
+    var transparent = false
+
     @OptionGroup(title: "Forward proxy") var destinations: ForwardOptions
     @OptionGroup(title: "Access to a forward proxy") var access: ForwardAccessOptions
 
@@ -184,6 +190,12 @@ struct ProxyCommand: AsyncParsableCommand {
     }
 
     private func validateUpstream() throws {
+        if transparent, !forward || access.user != nil {
+            throw ValidationError(
+                forward
+                    ? "redirected connections cannot give a user; use --allow NETWORK in place of --user"
+                    : "--transparent needs --forward")
+        }
         try ForwardArguments.check(upstream: upstream, isForward: forward, destinations, access)
         guard let upstream else { return }
         try AddressArgument.check(upstream, option: "--upstream")
@@ -261,6 +273,11 @@ struct ProxyCommand: AsyncParsableCommand {
     private func forwardSettings(listen: Endpoint, _ console: Console) throws -> ForwardSettings {
         var settings = try destinations.settings(console)
         try access.apply(to: &settings, listen: listen, console)
+        if transparent, !ForwardSettings.canBeTransparent {
+            console.error("--transparent needs Linux, whose kernel tells the destination of a redirected connection")
+            throw ExitStatus.unavailable
+        }
+        settings.isTransparent = transparent
         return settings
     }
 

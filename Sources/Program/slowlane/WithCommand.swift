@@ -63,7 +63,7 @@ struct WithCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Write summary.json and events.jsonl into this folder; it is created if it does not exist.",
+            "Write summary.json, events.jsonl and traffic.har into this folder; it is created if it does not exist.",
             valueName: "folder"))
     var report: String?
 

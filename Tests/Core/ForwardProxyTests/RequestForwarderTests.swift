@@ -45,6 +45,14 @@ import Testing
             "GET http://a/ HTTP/1.1|Proxy-Authorization: Basic eA==|Authorization: Basic eQ==",
             "GET / HTTP/1.1|Host: a|Authorization: Basic eQ=="
         ),
+        (
+            "POST http://a/ HTTP/1.1|Content-Length: 0|Content-Length: 0",
+            "POST / HTTP/1.1|Host: a|Content-Length: 0"
+        ),
+        ("OPTIONS http://a/ HTTP/1.1|Max-Forwards: 5", "OPTIONS / HTTP/1.1|Host: a|Max-Forwards: 4"),
+        ("TRACE http://a/ HTTP/1.1|max-forwards: 1", "TRACE / HTTP/1.1|Host: a|Max-Forwards: 0"),
+        ("OPTIONS http://a/ HTTP/1.1|Max-Forwards: -1", "OPTIONS / HTTP/1.1|Host: a|Max-Forwards: -1"),
+        ("GET http://a/ HTTP/1.1|Max-Forwards: 0", "GET / HTTP/1.1|Host: a|Max-Forwards: 0"),
         // Fields of the framing stay, whatever Connection names.
         (
             "POST http://a/ HTTP/1.1|Connection: Content-Length, Host|Content-Length: 0",
@@ -61,6 +69,14 @@ import Testing
         scene.client(head(request))
         #expect(scene.takeSent(1) == head(forwarded))
         #expect(scene.takeReply().isEmpty)
+    }
+
+    @Test(arguments: [("OPTIONS", 200), ("TRACE", 405)])
+    func theProxyIsTheLastRecipientOfARequestThatMayNotBeForwarded(_ method: String, _ status: Int) {
+        var scene = ForwarderScene()
+        scene.client("\(method) http://a/ HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\n\r\n")
+        #expect(scene.takeReply().hasPrefix("HTTP/1.1 \(status) "))
+        #expect(scene.takeEvents() == ["FIN client"])
     }
 
     @Test func bytesThatAreNotUTF8Pass() {

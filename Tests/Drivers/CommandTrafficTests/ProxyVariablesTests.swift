@@ -10,7 +10,7 @@ import Testing
     @Test(arguments: [
         ("http_proxy", "http://127.0.0.1:9000"), ("HTTP_PROXY", "http://127.0.0.1:9000"),
         ("https_proxy", "http://127.0.0.1:9000"), ("HTTPS_PROXY", "http://127.0.0.1:9000"),
-        ("all_proxy", "socks5h://127.0.0.1:9000"), ("ALL_PROXY", "socks5h://127.0.0.1:9000"),
+        ("all_proxy", "http://127.0.0.1:9000"), ("ALL_PROXY", "http://127.0.0.1:9000"),
         ("no_proxy", ""), ("NO_PROXY", ""), ("NODE_USE_ENV_PROXY", "1"),
         ("SOCKS_SERVER", "127.0.0.1:9000"), ("SOCKS_VERSION", "5"),
         ("npm_config_proxy", "http://127.0.0.1:9000"), ("npm_config_https_proxy", "http://127.0.0.1:9000"),

@@ -107,7 +107,10 @@ import Testing
         var dial: LoopDetector.Dial? = detector.recordDial(from: 4000, passed: [two], by: one)
         #expect(dial?.passed == [two, one])
         #expect(detector.passed(from: peer, to: here) == [two, one])
-        #expect(detector.passed(from: far, to: here).isEmpty)
+        let outside = try SocketAddress(ipAddress: "192.0.2.9", port: 9000)
+        #expect(detector.passed(from: far, to: outside).isEmpty)
+        // A redirected connection keeps the address of its sender.
+        #expect(detector.passed(from: far, to: here) == [two, one])
         dial = nil
         #expect(detector.passed(from: peer, to: here).isEmpty)
         detector.recordClosed(9000)

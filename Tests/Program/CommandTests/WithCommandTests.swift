@@ -103,7 +103,7 @@ import Testing
             "with", "--quiet", "--mode", "env", "--bypass", "a.test, b.test", "--", "/bin/sh", "-c", script)
         #expect(
             result.output.wholeMatch(
-                of: /http:\/\/127\.0\.0\.1:(\d+) socks5h:\/\/127\.0\.0\.1:\1 \[a\.test,b\.test\] 1\n/)
+                of: /http:\/\/127\.0\.0\.1:(\d+) http:\/\/127\.0\.0\.1:\1 \[a\.test,b\.test\] 1\n/)
                 != nil, "\(result.output)")
     }
 
@@ -206,6 +206,15 @@ import Testing
         #expect(summary.contains("\"connections\": 1") || summary.contains("\"connections\":1"), "\(summary)")
         let events = try String(contentsOf: path.appending(path: "events.jsonl"), encoding: .utf8)
         #expect(events.contains("\"exchange\"") && events.contains("/x"), "\(events)")
+        let archive = try Data(contentsOf: path.appending(path: "traffic.har"))
+        let log = try #require(
+            (JSONSerialization.jsonObject(with: archive) as? [String: Any])?["log"] as? [String: Any])
+        let entries = try #require(log["entries"] as? [[String: Any]])
+        #expect(entries.count == 1)
+        let request = try #require(entries.first?["request"] as? [String: Any])
+        #expect(request["url"] as? String == "http://127.0.0.1:\(server.port)/x")
+        let response = try #require(entries.first?["response"] as? [String: Any])
+        #expect(response["status"] as? Int == 200 && response["bodySize"] as? Int == 3)
         let failed = try await Command.run("with", "--report", "/dev/null/x", "--", "true")
         #expect(failed.status == 69 && failed.errors.contains("--report"), "\(failed.errors)")
     }

@@ -63,7 +63,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Whether the client is on this machine.
     var isOnThisMachine: Bool {
-        redirected != nil || context?.channel.remoteAddress.map(Proxy.isOnThisMachine) ?? false
+        context?.channel.remoteAddress.map(Proxy.isOnThisMachine) ?? false
     }
 
     /// Whether a session carries the connection's traffic, or may.

@@ -16,6 +16,12 @@ public struct ForwardSettings: Sendable {
     public var policy = DestinationPolicy()
     /// The destinations of connections that do not name them; see ``RedirectedConnections``.
     public var redirections: RedirectedConnections?
+    /// Whether connections that the firewall has redirected to the port go to their original destinations
+    /// (``canBeTransparent``).
+    public var isTransparent = false
+
+    /// Whether this system reports the original destinations of redirected connections (Linux).
+    public static var canBeTransparent: Bool { OriginalDestination.isAvailable }
 
     /// The addresses under which clients reach the proxy, for its page and PAC file; empty for the listening address. Port 0
     /// stands for the listening port.

@@ -1,112 +1,108 @@
+internal import Determinism
 internal import ForwardProxy
 internal import NIOCore
 
-/// The names that a forward proxy has looked up: one lookup at a time for each name, and a cache, as in a device's
+/// The names that a forward proxy has looked up: one look-up at a time for each name, and a cache, as in a device's
 /// resolver.
 ///
-/// A lookup takes the time of the system's resolver and at least the delay of the conditions (`dnsDelay`); while the
-/// link is out, its queries are lost. `getaddrinfo` reports no time to live, so an answer is used for ``cacheTime``.
+/// The queries and responses of a look-up (``RunningLookup``) are packets on the link of the connection that needs it.
 /// Used on its proxy's event loop only.
 final class NameTable {
     typealias Outcome = Result<[SocketAddress], ConnectFailure>
 
     private struct Entry {
-        var addresses: [SocketAddress]
+        var outcome: DNSLookup.Outcome
         var expires: NIODeadline
     }
 
-    /// The time for which an answer is used.
-    static let cacheTime = TimeAmount.seconds(60)
-    /// The time after which a query without an answer is repeated.
-    static let repetitionTime = TimeAmount.seconds(5)
+    private struct Running {
+        var lookup: RunningLookup
+        var waiting: [(DNSLookup.Outcome) -> Void]
+    }
+
     /// The number of names in the cache; further answers are not kept.
     static let namesMax = 4_096
+    /// The number of concurrent look-ups, each with two open files as a rule and four at most; further ones fail.
+    static let lookupsMax = 100
 
     private var entries: [[UInt8]: Entry] = [:]
-    private var waiting: [[UInt8]: [(Outcome) -> Void]] = [:]
-    private let eventLoop: any EventLoop
+    private var running: [[UInt8]: Running] = [:]
     private let resolver: NameResolver
+    private let files: ResolverFiles
     private let timeMax: TimeAmount
 
-    init(on eventLoop: any EventLoop, within timeMax: TimeAmount, resolver: NameResolver = .shared) {
-        self.eventLoop = eventLoop
+    /// - Parameter timeMax: The time limit of a look-up.
+    init(within timeMax: TimeAmount, files: ResolverFiles, resolver: NameResolver = .shared) {
         self.timeMax = timeMax
+        self.files = files
         self.resolver = resolver
     }
 
-    /// Passes the addresses of a host to `done`, at once if they are known or if the host is an address or `localhost`.
+    /// Passes the addresses of a host to `done`, at once if they are in the cache, or if the host is an address,
+    /// `localhost` or a name of the hosts file.
     ///
     /// - Parameters:
     ///   - name: The host that the client has named.
     ///   - target: The host that is looked up in its place.
-    ///   - delay: The least time of a lookup.
-    ///   - isLost: Returns whether a query is lost now. It is repeated after ``repetitionTime``, as by glibc's resolver.
+    ///   - driver: The link that the queries and responses cross.
+    ///   - answer: The answer that a rule gives in place of a name server.
+    ///   - searches: Whether the domains of the search list are appended to the name.
     func look(
-        up name: Destination, at target: Destination, delay: TimeAmount, isLost: @escaping () -> Bool,
-        _ done: @escaping (Outcome) -> Void
+        up name: Destination, at target: Destination, on driver: LinkDriver, answer: NameAnswer? = nil,
+        searches: Bool = true, _ done: @escaping (Outcome) -> Void
     ) {
-        let endpoint = Endpoint(host: target.host, port: target.port)
-        let isImmediate = NameResolver.immediate(Endpoint(host: name.host, port: name.port)) != nil
-        if isImmediate, let addresses = NameResolver.immediate(endpoint) { return done(.success(addresses)) }
-        let key = Array("\(name.host) \(target.host)".utf8)
-        if let entry = entries[key], entry.expires > .now() {
-            return done(.success(Self.addresses(entry.addresses, port: target.port)))
+        let finish: (DNSLookup.Outcome) -> Void = { done(Self.outcome($0, port: target.port)) }
+        let known = addresses(of: target.host)
+        if answer == nil, let known, addresses(of: name.host) != nil {
+            return finish(DNSLookup.Outcome(addresses: known))
         }
-        let finish: (Outcome) -> Void = { done($0.map { Self.addresses($0, port: target.port) }) }
-        if waiting[key] != nil {
-            waiting[key]?.append(finish)
+        let key = Array("\(name.host) \(target.host) \(searches) \(answer.map { "\($0)" } ?? "")".utf8)
+        if let entry = entries[key], entry.expires > .now() { return finish(entry.outcome) }
+        if running[key] != nil {
+            running[key]?.waiting.append(finish)
             return
         }
-        waiting[key] = [finish]
-        query(key, endpoint, delay: delay, isLost: isLost, until: .now() + timeMax)
+        guard running.count < Self.lookupsMax else { return done(.failure(.nameServerFailure)) }
+        // A mapped name takes the time of a look-up, but no name server needs to know it.
+        let fixed = answer ?? known.map { .addresses($0.map(\.bytes)) }
+        var configuration = fixed == nil ? files.configuration : ResolverConfiguration()
+        if !searches { configuration.searchList = [] }
+        let lookup = RunningLookup(
+            fixed == nil ? target.host : name.host, configuration, answer: fixed, on: driver, within: timeMax, resolver)
+        running[key] = Running(lookup: lookup, waiting: [finish])
+        lookup.start { self.complete(key, $0) }
     }
 
-    private func query(
-        _ key: [UInt8], _ endpoint: Endpoint, delay: TimeAmount, isLost: @escaping () -> Bool,
-        until deadline: NIODeadline
-    ) {
-        if isLost() {
-            let next = NIODeadline.now() + Self.repetitionTime
-            eventLoop.assumeIsolated().scheduleTask(deadline: min(next, deadline)) {
-                if next > deadline { return self.complete(key, .failure(.lookupTimeout)) }
-                self.query(key, endpoint, delay: delay, isLost: isLost, until: deadline)
-            }
-            return
-        }
-        let readyAt = NIODeadline.now() + delay
-        resolver.addresses(of: endpoint, within: timeMax, on: eventLoop).assumeIsolated().whenComplete { result in
-            let outcome = result.mapError { Self.failure($0) }
-            if readyAt <= .now() { return self.complete(key, outcome) }
-            self.eventLoop.assumeIsolated().scheduleTask(deadline: readyAt) { self.complete(key, outcome) }
+    /// Ends all look-ups; they fail.
+    func stop() {
+        for key in Array(running.keys) {
+            running[key]?.lookup.cancel()
+            complete(key, DNSLookup.Outcome(failure: .nameServerFailure))
         }
     }
 
-    private func complete(_ key: [UInt8], _ outcome: Outcome) {
-        if case .success(let addresses) = outcome {
+    private func complete(_ key: [UInt8], _ outcome: DNSLookup.Outcome) {
+        if outcome.timeToLive > .zero {
             let now = NIODeadline.now()
             if entries.count >= Self.namesMax { entries = entries.filter { $0.value.expires > now } }
             if entries.count < Self.namesMax {
-                entries[key] = Entry(addresses: addresses, expires: now + Self.cacheTime)
+                entries[key] = Entry(outcome: outcome, expires: now + .nanoseconds(outcome.timeToLive.count))
             }
         }
-        for done in waiting.removeValue(forKey: key) ?? [] { done(outcome) }
+        for done in running.removeValue(forKey: key)?.waiting ?? [] { done(outcome) }
     }
 
-    private static func addresses(_ addresses: [SocketAddress], port: Int) -> [SocketAddress] {
-        addresses.map { address in
-            var address = address
-            address.port = port
-            return address
+    /// Returns the addresses of a host that needs no look-up; `nil` for others.
+    private func addresses(of host: String) -> [IPAddress]? {
+        if let found = NameResolver.immediate(Endpoint(host: host, port: 0)) {
+            return found.compactMap { $0.ipAddress.flatMap { IPAddress($0) } }
         }
+        let found = files.addresses(of: host)
+        return found.isEmpty ? nil : found
     }
 
-    /// `getaddrinfo` names few causes: a name without an address, and a server that does not answer.
-    private static func failure(_ error: any Error) -> ConnectFailure {
-        guard let error = error as? ProxyError else { return .nameServerFailure }
-        return switch error.lookupFailure {
-        case .noAddress: .nameNotFound
-        case .timeout: .lookupTimeout
-        case .other, nil: .nameServerFailure
-        }
+    private static func outcome(_ outcome: DNSLookup.Outcome, port: Int) -> Outcome {
+        let addresses = outcome.addresses.compactMap { try? SocketAddress(ipAddress: $0.description, port: port) }
+        return addresses.isEmpty ? .failure(outcome.failure ?? .nameNotFound) : .success(addresses)
     }
 }

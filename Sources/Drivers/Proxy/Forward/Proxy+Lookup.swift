@@ -25,11 +25,8 @@ extension ProxyCore {
         guard [.open, .portal].contains(driver.conditions.connectionPolicy) else {
             return done(.failure(.nameServerFailure))
         }
-        if case .dnsFailure(let failure) = treatment {
-            let time = failure == .timeout ? configuration.connectTimeout : driver.lookupDelay
-            eventLoop.assumeIsolated().scheduleTask(in: time) { done(.failure(failure.connectFailure)) }
-            return
-        }
-        names.look(up: destination, at: destination, delay: driver.lookupDelay, isLost: { driver.isOut }, done)
+        // The client's resolver has a search list of its own.
+        names.look(
+            up: destination, at: destination, on: driver, answer: treatment?.lookupAnswer, searches: false, done)
     }
 }

@@ -16,8 +16,10 @@ internal import NIOCore
 extension ProxyCore {
     /// Creates the handler of an accepted client.
     func acceptForward(_ channel: any Channel, passed: [LoopDetector.ProxyNumber]) throws {
-        guard let forward, mayConnect(channel.remoteAddress, forward) else { throw ClientNotAllowedError() }
-        let redirected = channel.remoteAddress.flatMap { forward.redirections?.take(from: $0) }
+        guard let forward, mayConnect(channel, forward) else { throw ClientNotAllowedError() }
+        let redirected =
+            channel.remoteAddress.flatMap { forward.redirections?.take(from: $0) }
+            ?? (forward.isTransparent ? originalDestination(of: channel) : nil)
         let client = ForwardClient(self, passed: passed, redirected: redirected)
         try channel.pipeline.syncOperations.addHandler(client)
         forwardClients[ObjectIdentifier(client)] = client
@@ -26,9 +28,21 @@ extension ProxyCore {
     /// The error that closes the channel of a client from another address than those allowed.
     private struct ClientNotAllowedError: Error {}
 
-    private func mayConnect(_ client: SocketAddress?, _ forward: ForwardSettings) -> Bool {
+    /// Returns the destination of a connection that the firewall has redirected; `nil` for a client that has connected to
+    /// the proxy itself.
+    private func originalDestination(of channel: any Channel) -> Destination? {
+        guard let address = OriginalDestination.address(of: channel), let host = LoopDetector.host(address),
+            let port = address.port, !isOwnAddress(address), let local = channel.localAddress,
+            port != local.port || host != LoopDetector.host(local)
+        else { return nil }
+        return Destination(host: host, port: port)
+    }
+
+    private func mayConnect(_ channel: any Channel, _ forward: ForwardSettings) -> Bool {
         guard !forward.clientsAllowed.isEmpty else { return true }
-        guard let client, let host = LoopDetector.host(client) else { return false }
+        guard let client = channel.remoteAddress, let host = LoopDetector.host(client) else { return false }
+        // Only connections of this machine reach its loopback addresses, redirected ones under the sender's own address.
+        if let local = channel.localAddress.flatMap(LoopDetector.host), LoopDetector.isLoopback(local) { return true }
         let peer = Destination(host: host, port: client.port ?? 0)
         return LoopDetector.isLoopback(host) || forward.clientsAllowed.contains { $0.matches(peer) }
     }
@@ -88,12 +102,9 @@ extension ProxyCore {
         case .dns: return fail(destination.isNumericAddress ? .unreachable : .nameServerFailure)
         }
         switch treatment {
-        case .dnsFailure(let failure):
-            let time = failure == .timeout ? configuration.connectTimeout : driver.lookupDelay
-            eventLoop.assumeIsolated().scheduleTask(in: time) { fail(failure.connectFailure) }
         case .refuse: succeed([])
-        case .conditions, .direct, .block, nil:
-            names.look(up: destination, at: target, delay: driver.lookupDelay, isLost: { driver.isOut }) { outcome in
+        case .conditions, .direct, .block, .dnsFailure, nil:
+            names.look(up: destination, at: target, on: driver, answer: treatment?.lookupAnswer) { outcome in
                 switch outcome {
                 case .failure(let failure): fail(failure)
                 case .success(let found):
@@ -231,12 +242,4 @@ extension ProxyCore {
             for direction in Direction.allCases { row.bytes[direction] += session.bytesRead[direction] }
         }
     }
-}
-
-extension LinkDriver {
-    /// The delay of a lookup now.
-    var lookupDelay: TimeAmount { .nanoseconds(link.conditions.dnsDelay.count) }
-
-    /// Whether no packet passes in at least one direction.
-    var isOut: Bool { link.hasOutage(.up) || link.hasOutage(.down) }
 }

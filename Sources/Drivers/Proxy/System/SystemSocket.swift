@@ -64,7 +64,8 @@ package enum SystemSocket {
         try address("getpeername") { getpeername(descriptor, $0, $1) }
     }
 
-    private static func address(
+    /// Returns the address that a system call stores.
+    static func address(
         _ name: String, _ call: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt
     ) throws -> SocketAddress {
         var storage = sockaddr_storage()

@@ -28,68 +28,41 @@ enum HARReport {
             let (first, second) = (left.connecting ?? left.sent, right.connecting ?? right.sent)
             return first != second ? first < second : left.number < right.number
         }
-        let entries = ordered.map { entry($0, facts, faults, isSimulated: run.world == .simulated) }
-        let creator = JSONText.object([
-            ("name", JSONText.string("slowlane")), ("version", JSONText.string(SlowlaneVersion.current)),
-        ])
-        let log = JSONText.object([
-            ("version", JSONText.string("1.2")), ("creator", creator), ("pages", JSONText.array(pages)),
-            ("entries", JSONText.array(entries)),
-            (
-                "comment",
-                JSONText.string(
-                    "\(run.title), seed \(run.seed). Times count from the start of 2000, which stands for 0 s of the run. "
-                        + "Targets have names of notes instead of identifiers; there are no header fields and no texts."
-                )
-            ),
-        ])
-        return JSONText.object([("log", log)])
+        let entries = ordered.map { entry($0, facts, faults, isSimulated: run.world == .simulated).text }
+        let (head, tail) = HTTPArchive.frame(
+            version: SlowlaneVersion.current, pages: pages,
+            comment: "\(run.title), seed \(run.seed). Times count from the start of 2000, which stands for 0 s of the "
+                + "run. Targets have names of notes instead of identifiers; there are no header fields and no texts.")
+        return head + entries.joined(separator: ",") + tail
     }
 
     private static func entry(
         _ exchange: RunExchange, _ facts: RunFacts, _ faults: [String], isSimulated: Bool
-    ) -> String {
+    ) -> HTTPArchive.Entry {
         let phases = Phases(exchange, end: exchange.ended ?? facts.end)
-        let timings = JSONText.object([
-            ("blocked", "-1"), ("dns", "-1"), ("connect", phases.connect.map(milliseconds) ?? "-1"), ("ssl", "-1"),
-            ("send", milliseconds(phases.send)), ("wait", milliseconds(phases.wait)),
-            ("receive", milliseconds(phases.receive)),
-        ])
-        let request = JSONText.object([
-            ("method", JSONText.string(exchange.method)),
-            ("url", JSONText.string("http://notes.invalid\(exchange.target)")),
-            ("httpVersion", JSONText.string("HTTP/1.1")), ("cookies", "[]"), ("headers", "[]"), ("queryString", "[]"),
-            ("headersSize", "-1"), ("bodySize", "\(exchange.requestBytes)"),
-        ])
-        let status = exchange.status ?? 0
-        let bytes = exchange.status == nil ? 0 : exchange.responseBytes
-        let content = JSONText.object([
-            ("size", "\(bytes)"), ("mimeType", JSONText.string(bytes == 0 ? "x-unknown" : "application/json")),
-        ])
-        let response = JSONText.object([
-            ("status", "\(status)"), ("statusText", JSONText.string("")),
-            ("httpVersion", JSONText.string("HTTP/1.1")), ("cookies", "[]"), ("headers", "[]"), ("content", content),
-            ("redirectURL", JSONText.string("")), ("headersSize", "-1"), ("bodySize", "\(bytes)"),
-        ])
+        var entry = HTTPArchive.Entry(
+            started: date(exchange.connecting ?? exchange.sent), method: exchange.method,
+            url: "http://notes.invalid\(exchange.target)")
+        entry.page = exchange.actor
+        entry.requestBytes = Int64(exchange.requestBytes)
+        entry.status = exchange.status
+        entry.responseBytes = exchange.status == nil ? 0 : Int64(exchange.responseBytes)
+        if entry.responseBytes > 0 { entry.mimeType = "application/json" }
+        (entry.connect, entry.send) = (phases.connect, phases.send)
+        (entry.wait, entry.receive) = (phases.wait, phases.receive)
+        entry.connection = exchange.connection.map { "\($0)" }
         let fired = exchange.faults.map { fault in
             JSONText.string(faults.indices.contains(fault.index) ? faults[fault.index] : "\(fault.index)")
         }
-        var members: [(key: String, value: String)] = [
-            ("pageref", JSONText.string(exchange.actor)),
-            ("startedDateTime", JSONText.string(date(exchange.connecting ?? exchange.sent))),
-            ("time", milliseconds(phases.total)), ("request", request), ("response", response), ("cache", "{}"),
-            ("timings", timings),
-        ]
-        if let connection = exchange.connection { members.append(("connection", JSONText.string("\(connection)"))) }
-        members += [
+        entry.members = [
             ("_exchange", "\(exchange.number)"), ("_device", JSONText.string(exchange.actor)),
             ("_note", JSONText.string(exchange.row)), ("_attempt", "\(exchange.attempt)"),
             ("_link", JSONText.string(exchange.link)), ("_end", JSONText.string(exchange.outcome)),
             ("_faults", JSONText.array(fired)), ("_revision", exchange.revision.map { "\($0)" } ?? "null"),
             ("_simulated", isSimulated ? "true" : "false"),
         ]
-        if exchange.status == nil { members.append(("_error", JSONText.string(exchange.outcome))) }
-        return JSONText.object(members)
+        if exchange.status == nil { entry.error = exchange.outcome }
+        return entry
     }
 
     /// The phases of an exchange; their sum is its time.
@@ -98,8 +71,6 @@ enum HARReport {
         var send = Nanoseconds.zero
         var wait = Nanoseconds.zero
         var receive = Nanoseconds.zero
-
-        var total: Nanoseconds { (connect ?? .zero) + send + wait + receive }
 
         /// - Parameter end: The end of the exchange, or of the run.
         init(_ exchange: RunExchange, end: Nanoseconds) {
@@ -113,8 +84,6 @@ enum HARReport {
             receive = end - responded
         }
     }
-
-    private static func milliseconds(_ span: Nanoseconds) -> String { JSONText.number(Double(span.count) / 1_000_000) }
 
     private static func date(_ time: Nanoseconds) -> String {
         let date = Date(timeIntervalSince1970: Double(epochSeconds) + Double(time.count) / 1_000_000_000)

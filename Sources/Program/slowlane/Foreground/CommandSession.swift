@@ -43,7 +43,7 @@ struct CommandSession {
             throw ExitStatus.unavailable
         }
         let report = try reportFolder.map { try CommandReport(folder: $0, console) }
-        await report?.start(proxy, configuration, conditions)
+        try await report?.start(proxy, configuration, conditions)
         let signals = SignalForwarder()
         let names = CommandNames(proxy, configuration.forward?.rules ?? HostRules())
         let process = try start(proxy, redirections, names)

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import CommandTraffic
+@testable import ForwardProxy
 
 /// Queries of resolvers, and the responses to them.
 @Suite struct DNSQueryTests {
@@ -17,10 +17,10 @@ import Testing
 
     @Test func aQueryForAnAddressIsRead() throws {
         let query = try #require(DNSQuery(Self.query))
-        #expect(query.name == "api.test" && query.kind == .ipv4)
-        #expect(DNSQuery(Self.query(type: 28))?.kind == .ipv6)
+        #expect(query.name == "api.test" && query.type == .ipv4)
+        #expect(DNSQuery(Self.query(type: 28))?.type == .ipv6)
         let other = try #require(DNSQuery(Self.query(type: 16)))
-        #expect(other.kind == nil)
+        #expect(other.type == nil)
     }
 
     /// An additional record (EDNS) follows the question.
@@ -34,7 +34,7 @@ import Testing
             for value: UInt8 in [0, 1, 63, 64, 192, 255] {
                 var bytes = Self.query
                 bytes[index] = value
-                _ = DNSQuery(bytes)?.response(.addresses([[1, 2, 3, 4]]))
+                _ = DNSQuery(bytes)?.response(.addresses([[1, 2, 3, 4]]), timeToLive: 1)
             }
         }
     }
@@ -51,27 +51,27 @@ import Testing
 
     @Test func aResponseHasTheAddressesOfTheType() throws {
         let addresses = NameAnswer.addresses([[192, 0, 2, 7], [UInt8](repeating: 9, count: 16)])
-        let response = try #require(DNSQuery(Self.query)?.response(addresses))
+        let response = try #require(DNSQuery(Self.query)?.response(addresses, timeToLive: 1))
         #expect(response.prefix(12) == [0x12, 0x34, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0])
         #expect(response.dropFirst(12).prefix(14) == Self.query.dropFirst(12))
         #expect(response.suffix(16) == [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, 192, 0, 2, 7])
-        let ipv6 = try #require(DNSQuery(Self.query(type: 28))?.response(addresses))
+        let ipv6 = try #require(DNSQuery(Self.query(type: 28))?.response(addresses, timeToLive: 1))
         #expect(ipv6[7] == 1 && ipv6.suffix(18) == [0, 16] + [UInt8](repeating: 9, count: 16))
     }
 
     @Test(arguments: [(NameAnswer.noSuchName, UInt8(3)), (.failure, 2), (.addresses([]), 0)])
     func aResponseWithoutAddressesHasTheCode(_ answer: NameAnswer, code: UInt8) throws {
-        let response = try #require(DNSQuery(Self.query)?.response(answer))
+        let response = try #require(DNSQuery(Self.query)?.response(answer, timeToLive: 1))
         #expect(response[3] & 0x0F == code && response[7] == 0 && response.count == Self.query.count)
     }
 
     @Test func noAnswerIsNoMessage() throws {
-        #expect(try #require(DNSQuery(Self.query)).response(.nothing) == nil)
+        #expect(try #require(DNSQuery(Self.query)).response(.nothing, timeToLive: 1) == nil)
     }
 
     @Test func aResponseFitsIntoADatagramOfOldResolvers() throws {
         let many = (0..<100).map { [UInt8](repeating: UInt8($0), count: 16) }
-        let response = try #require(DNSQuery(Self.query(type: 28))?.response(.addresses(many)))
+        let response = try #require(DNSQuery(Self.query(type: 28))?.response(.addresses(many), timeToLive: 1))
         #expect(response.count <= 512 && response[7] == 12)
     }
 }
