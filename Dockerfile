@@ -2,7 +2,7 @@
 # The version of Swift with which the tests run; a test compares it.
 FROM swift:6.3.1-bookworm AS build
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libpcap-dev libsqlite3-dev \
+    && apt-get install -y --no-install-recommends libsqlite3-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 # Dependencies change less often than sources. Their versions are resolved here: the repository has no Package.resolved.

@@ -161,12 +161,10 @@ let package = Package(
             "Program", "SlowlaneTesting",
             ["Determinism", "LinkModel", "Impairment", "ForwardProxy", "ConfigFiles", "Proxy", "NIOPosix"]),
         target("Program", "SlowlaneScenarioTesting", ["Scenario", "ConfigFiles", "Worlds"]),
-        // C: declarations of system calls, and the files in the program.
+        // C: declarations of system calls and of libpcap, and the files in the program.
         .target(name: "CResources", path: "Sources/C/CResources", exclude: ["dashboard"]),
         .target(name: "CRelay", path: "Sources/C/CRelay"),
-        .systemLibrary(
-            name: "CPcap", path: "Sources/C/CPcap", pkgConfig: "libpcap",
-            providers: [.apt(["libpcap-dev"]), .brew(["libpcap"])]),
+        .target(name: "CPcap", path: "Sources/C/CPcap"),
         // A package of its own; part of this one too, so that the tests compile and run it.
         .executableTarget(
             name: "ShoppingListExample", dependencies: ["Client", "LiveClient"],

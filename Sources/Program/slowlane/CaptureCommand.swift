@@ -20,7 +20,9 @@ struct CaptureCommand: AsyncParsableCommand {
             The printed times are those at which packets were captured. Query strings are not printed. SIGINT (Ctrl-C), SIGTERM or --for end \
             the capture; the command then prints the numbers of captured and dropped packets.
 
-            Exit status: 0 success; 69 unknown interface, or the file or the output cannot be written; 77 not permitted.
+            libpcap must be installed ('slowlane doctor' reports whether it is).
+
+            Exit status: 0 success; 69 no libpcap, unknown interface, or the file or the output cannot be written; 77 not permitted.
             """)
 
     @Option(

@@ -1,5 +1,6 @@
 """The process `slowlane server` of a pytest process, and calls of its HTTP API."""
 import atexit
+import importlib.metadata
 import json
 import os
 import re
@@ -25,18 +26,28 @@ _START_SECONDS = 30
 _CALL_SECONDS = 30
 
 
+def _installed_program():
+    """Returns the path of the program that the distribution slowlane-proxy has installed; None without it."""
+    try:
+        files = importlib.metadata.files("slowlane-proxy") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return next((str(file.locate()) for file in files if file.name == "slowlane"), None)
+
+
 def find_program(configured, source, folder):
     """Returns the path of the program.
 
-    `configured` is a path (relative to `folder`) or a name on PATH that `source` gave; empty means `slowlane` on PATH.
+    `configured` is a path (relative to `folder`) or a name on PATH that `source` gave; empty means the program of the distribution
+    slowlane-proxy, or `slowlane` on PATH.
     """
-    name = configured or "slowlane"
+    name = configured or _installed_program() or "slowlane"
     path = os.path.join(str(folder), os.path.expanduser(name)) if "/" in name else shutil.which(name)
     if path and os.access(path, os.X_OK) and os.path.isfile(path):
         return path
     place = "'%s' (%s)" % (name, source) if configured else "'slowlane' on PATH"
     raise NetworkError(
-        "cannot find the program %s; build it with 'swift build -c release --product slowlane' and give its path with "
+        "cannot find the program %s; install slowlane-proxy, or build it with 'swift build -c release --product slowlane' and give its path with "
         "--slowlane-program=PATH, 'slowlane_program' in the ini file, or the environment variable SLOWLANE_PROGRAM" % place)
 
 

@@ -3,6 +3,7 @@ internal import CommandTraffic
 internal import Foundation
 internal import NIOCore
 internal import NIOPosix
+internal import PacketCapture
 internal import Proxy
 internal import Wire
 
@@ -67,6 +68,7 @@ enum SystemCheck {
             synDropping(),
             fastPath(),
             connectMode(),
+            capture(),
         ]
     }
 
@@ -142,6 +144,16 @@ enum SystemCheck {
         return .limitation(
             "'slowlane with' reaches only programs that use proxy variables: \(obstacle)",
             remedy: "use Linux on x86-64 or arm64; in a container, allow seccomp and pidfd_getfd")
+    }
+
+    private static func capture() -> Finding {
+        do {
+            return .ok("'slowlane capture' uses \(try LiveCapture.libraryVersion())")
+        } catch .noLibrary(let reason) {
+            return .limitation("'slowlane capture' cannot load libpcap: \(reason)", remedy: LiveCapture.installation)
+        } catch {
+            return .limitation("'slowlane capture' does not work: \(error)", remedy: "please report this")
+        }
     }
 
     private static func network() -> Finding {
