@@ -95,3 +95,28 @@ def test_after_missed_events_open_requests_do_not_grow_for_ever(dashboard, event
     events.emit("hello", **events.hello())
     expect(dashboard.locator("#rows .c-end")).to_have_text("end not seen")
     expect(dashboard.locator("#dropped")).to_have_text("7 events dropped: the page was too slow or away")
+
+
+def test_a_forward_proxy_has_a_lane_for_each_host(dashboard):
+    lanes, command, test = dashboard.evaluate("""async () => {
+        const { Model } = await import("/dashboard/model.js");
+        const { curl, pytest } = await import("/dashboard/snippets.js");
+        const model = new Model();
+        model.apply("hello", { started: 1, t: 1, dashboard: "on", proxies: [] });
+        model.apply("proxy", { proxy: "phone", t: 1, change: "created", listen: "127.0.0.1:9000", upstream: "any server", toxics: [] });
+        for (let id = 0; id < 20; id += 1) {
+            const number = id % 10;
+            const destination = `host${number}.test:80`;
+            model.apply("connection", { proxy: "phone", t: id, number, opened: id, state: "open", client: "10.0.0.7:5000", destination });
+            model.apply("exchange", {
+                proxy: "phone", t: id, id, connection: number, method: "GET", target: "/a", times: { started: id, ended: id + 1 },
+                end: "completed", status: 200,
+            });
+        }
+        const phone = model.proxies.get("phone");
+        const x = model.exchanges[0];
+        return [phone.groups.map((group) => group.host ?? group.rest), curl(x, phone), pytest(x, phone)];
+    }""")
+    assert lanes == ["host%d.test:80" % number for number in range(7)] + ["more hosts"]
+    assert command == "curl -i -x http://127.0.0.1:9000 http://host0.test:80/a"
+    assert '@pytest.mark.network(upstream="host0.test:80")' in test

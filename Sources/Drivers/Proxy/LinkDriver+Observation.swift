@@ -1,4 +1,5 @@
 internal import Determinism
+internal import ForwardProxy
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
@@ -42,6 +43,8 @@ extension LinkDriver {
     ) -> ConnectionEvent {
         ConnectionEvent(
             number: session.number, client: session.clientAddress,
+            destination: (session.target?.destination ?? session.relayedDestination)
+                .map { Endpoint(host: $0.host, port: $0.port) },
             opened: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)), end: end, isEarlier: isEarlier)
     }
 
@@ -61,7 +64,7 @@ extension LinkDriver {
             var event = event
             if let flow, faultedFlows.remove(flow) != nil, let end = event.end, end.reason == .proxy {
                 event = ConnectionEvent(
-                    number: event.number, client: event.client, opened: event.opened,
+                    number: event.number, client: event.client, destination: event.destination, opened: event.opened,
                     end: ConnectionEvent.End(time: end.time, reason: .fault, bytesRead: end.bytesRead))
             }
             send(.connection(event), .connections)

@@ -51,6 +51,8 @@ public struct ConnectionEvent: Hashable, Sendable {
     public let number: Int
     /// The client's address.
     public let client: Endpoint?
+    /// The host and port that the client of a forward proxy has named; `nil` for a proxy of one upstream.
+    public let destination: Endpoint?
     /// The time at which the client connected.
     public let opened: Instant
     /// The end; `nil` for an open connection.
@@ -76,9 +78,13 @@ public struct ConnectionEvent: Hashable, Sendable {
     }
 
     /// Creates an event.
-    public init(number: Int, client: Endpoint?, opened: Instant, end: End? = nil, isEarlier: Bool = false) {
+    public init(
+        number: Int, client: Endpoint?, destination: Endpoint? = nil, opened: Instant, end: End? = nil,
+        isEarlier: Bool = false
+    ) {
         self.number = number
         self.client = client
+        self.destination = destination
         self.opened = opened
         self.end = end
         self.isEarlier = isEarlier

@@ -47,13 +47,16 @@ import Testing
             }
         }
 
-        mutating func connection(_ number: Int, _ milliseconds: Double, end: ConnectionEndReason? = nil) {
+        mutating func connection(
+            _ number: Int, _ milliseconds: Double, to destination: String? = nil, end: ConnectionEndReason? = nil
+        ) {
             let time = Instant(Nanoseconds(Self.time(milliseconds)))
             let ended = end.map {
                 ConnectionEvent.End(time: time, reason: $0, bytesRead: PerDirection(up: 10, down: 20))
             }
             let event = ConnectionEvent(
-                number: number, client: Endpoint("127.0.0.1:9"), opened: end == nil ? time : .start, end: ended)
+                number: number, client: Endpoint("127.0.0.1:9"), destination: destination.flatMap { Endpoint($0) },
+                opened: end == nil ? time : .start, end: ended)
             model.receive(.connection(event), of: "p", at: Self.time(milliseconds))
         }
 
@@ -104,6 +107,16 @@ import Testing
         #expect(record["request_bytes"] == .integer(12) && record["response_bytes"] == .integer(77))
         #expect(record["times"]["response_read"] == .integer(120) && record["times"]["ended"] == .number(130.5))
         #expect(try feed.flush(300).isEmpty)
+    }
+
+    @Test func aConnectionOfAForwardProxyHasADestination() throws {
+        var feed = try Feed()
+        feed.connection(0, 1, to: "api.test:443")
+        feed.connection(1, 1)
+        #expect(try feed.flush(100).map { $0.data["destination"] } == [.text("api.test:443"), .null])
+        #expect(
+            try feed.hello()["proxies"].array.first?["connections"].array.map { $0["destination"] }.first
+                == .text("api.test:443"))
     }
 
     @Test func theEndOfAConnectionTellsWhatIsKnownOfItsExchanges() throws {

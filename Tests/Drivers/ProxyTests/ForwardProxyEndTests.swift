@@ -250,6 +250,23 @@ import Testing
         }
     }
 
+    @Test func observersGetTheDestinationsOfConnections() async throws {
+        try await ForwardProxyTests.withForwardProxy { proxy, listener, port in
+            let early = try await Self.tunnel(proxy, listener, port)
+            let observation = await proxy.observe([.exchanges, .connections])
+            let late = try await Self.tunnel(proxy, listener, port)
+            withExtendedLifetime(early) { late.client.finish() }
+            late.server.finish()
+            var found: [Endpoint?] = []
+            for await case .connection(let event) in observation.events {
+                found.append(event.destination)
+                if event.end != nil { break }
+            }
+            let destination = Endpoint(host: "api.test", port: port)
+            #expect(found == [destination, destination, destination])
+        }
+    }
+
     @Test func aNewSeedRestartsTheNumbers() async throws {
         try await ForwardProxyTests.withForwardProxy { proxy, listener, port in
             let first = try await Self.tunnel(proxy, listener, port)

@@ -378,7 +378,7 @@ export class Chart {
     c.fillText(shortened(visible(lane.proxy.name), room), 2, lane.link + linkHeight / 2 + 0.5);
     c.fillStyle = this.colors.muted;
     for (const { group, y } of lane.groups) {
-      const name = group.host === null ? "more clients" : visible(group.host);
+      const name = group.host === null ? group.rest : visible(group.host);
       c.fillText(shortened(name, room), 2, y + rowHeight / 2);
     }
     c.fillText(shortened(`${room > 12 ? "max " : ""}${rate(lane.top ?? 0)}`, room), 2, lane.bytes + bytesHeight - 7);

@@ -102,6 +102,7 @@ export class Details {
     const total = Math.max(1, list.reduce((sum, [, from, to]) => sum + to - from, 0));
     const facts = [
       ["Started", clock(x.start, 3)], ["Proxy", visible(x.proxy)], ["Client", visible(x.client ?? "unknown")],
+      ...(x.destination ? [["Server", visible(x.destination)]] : []),
       ["Connection", String(x.connection)], ["Link at the start", linkName(x.link ?? "none")],
       ["Attempt", String(x.attempt)], ["Request body", bytes(x.requestBytes)],
       ["Response body", bytes(x.responseBytes)],

@@ -3,6 +3,7 @@
 const exchangesMax = 20_000;
 const linksMax = 2_000;
 const groupsMax = 4;
+const hostsMax = 8;
 const rowsMax = 8;
 const spanMax = 300_000;
 
@@ -158,16 +159,18 @@ export class Model {
   }
 }
 
-/** Gives an exchange the first free row of its client. */
+/** Gives an exchange the first free row of its client; through a forward proxy, of its destination. */
 function place(proxy, x) {
-  const host = hostOf(x.client);
+  const host = x.destination ?? hostOf(x.client);
+  const max = x.destination ? hostsMax : groupsMax;
   let group = proxy.groups.find((one) => one.host === host);
   if (!group) {
     group = { host, rows: [] };
-    if (proxy.groups.length < groupsMax) proxy.groups.push(group);
+    if (proxy.groups.length < max) proxy.groups.push(group);
     else {
-      group = proxy.groups[groupsMax - 1];
+      group = proxy.groups[proxy.groups.length - 1];
       group.host = null;
+      group.rest = x.destination ? "more hosts" : "more clients";
     }
   }
   const start = Math.min(x.start, x.times.opened ?? x.start);
@@ -195,6 +198,7 @@ function applyExchange(model, data) {
   model.upsert(proxy, data.id, {
     kind: "exchange", proxy: data.proxy, connection: data.connection,
     client: connection?.client ?? known?.client ?? null,
+    destination: connection?.destination ?? known?.destination ?? null,
     method: String(data.method), target: String(data.target), attempt: data.attempt ?? 1, status: data.status ?? null,
     requestBytes: data.request_bytes ?? null, responseBytes: data.response_bytes ?? null, times, start, finish,
     ms: finish === null ? null : finish - start, link: data.link ?? null, fault: data.fault ?? null,
@@ -214,9 +218,9 @@ function applyConnection(model, data) {
   const finish = data.closed ?? null;
   const broken = /reset|fault|unreachable/.test(data.reason ?? "");
   model.upsert(proxy, `${data.proxy}\n${data.number}\n${data.opened}`, {
-    kind: "connection", proxy: data.proxy, connection: data.number, client: data.client ?? null, method: "TCP",
-    target: String(data.not_http), attempt: 1, status: null, requestBytes: data.bytes?.up ?? null,
-    responseBytes: data.bytes?.down ?? null, times: { started: data.opened, ended: finish }, start: data.opened, finish,
+    kind: "connection", proxy: data.proxy, connection: data.number, client: data.client ?? null,
+    destination: data.destination ?? null, method: "TCP", target: String(data.not_http), attempt: 1, status: null,
+    requestBytes: data.bytes?.up ?? null, responseBytes: data.bytes?.down ?? null, times: { started: data.opened, ended: finish }, start: data.opened, finish,
     ms: finish === null ? null : finish - data.opened, link: proxy.link?.name ?? null,
     fault: data.reason === "fault" ? { name: "fault", point: "" } : null, end: finish === null ? null : "closed",
     reason: data.reason ?? null, outcome: finish === null ? "open" : broken ? "lost" : "ok",

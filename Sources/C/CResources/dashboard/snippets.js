@@ -40,7 +40,8 @@ export function curl(x, proxy) {
   if (methodOf(x) === "HEAD") parts.push("--head");
   else if (methodOf(x) !== "GET" || hasBody(x)) parts.push(`-X ${shell(methodOf(x))}`);
   if (hasBody(x)) parts.push("--data-binary @body");
-  parts.push(shell(`http://${addressOf(proxy)}${target(x)}`));
+  if (x.destination) parts.push(`-x ${shell(`http://${addressOf(proxy)}`)}`);
+  parts.push(shell(`http://${x.destination ?? addressOf(proxy)}${target(x)}`));
   lines.push(parts.join(" "));
   return lines.join("\n");
 }
@@ -68,7 +69,7 @@ const names = { lost: "is lost", client: "is rejected", server: "fails", ok: "su
 /** Returns a test with Swift Testing. */
 export function swiftTest(x, proxy) {
   const link = linkOf(x);
-  const upstream = proxy?.upstream || "127.0.0.1:8000";
+  const upstream = x.destination ?? (proxy?.upstream || "127.0.0.1:8000");
   const network = [link ? swift(link) : null, `upstream: ${swift(upstream)}`].filter(Boolean).join(", ");
   const name = x.outcome === "lost" ? "theRequestIsLost" : `theRequestGets${x.status ?? "AResponse"}`;
   const lines = [`@Test(.network(${network}))`, `func ${name}() async throws {`];
@@ -92,7 +93,7 @@ export function swiftTest(x, proxy) {
 /** Returns a test with pytest. */
 export function pytest(x, proxy) {
   const link = linkOf(x);
-  const upstream = proxy?.upstream || "127.0.0.1:8000";
+  const upstream = x.destination ?? (proxy?.upstream || "127.0.0.1:8000");
   const marker = [link ? python(link) : null, `upstream=${python(upstream)}`].filter(Boolean).join(", ");
   const name = `test_the_request_${names[x.outcome].replaceAll(" ", "_")}`;
   const body = hasBody(x) ? `, data=b""  # ${noBody(x)}\n    ` : "";

@@ -182,7 +182,7 @@ struct ProxyFeed {
         guard let old = connections[number]?.event, old.end == nil else { return }
         let end = ConnectionEvent.End(time: instant(time), reason: .proxy, bytesRead: PerDirection(up: 0, down: 0))
         connections[number]?.event = ConnectionEvent(
-            number: number, client: old.client, opened: old.opened, end: end)
+            number: number, client: old.client, destination: old.destination, opened: old.opened, end: end)
         connections[number]?.changed = time
         changedConnections.append(number)
     }
@@ -348,6 +348,7 @@ struct ProxyFeed {
             ("number", "\(event.number)"), ("state", event.end == nil ? "\"open\"" : "\"closed\""),
             ("opened", EventText.milliseconds(unix(event.opened))), ("closed", EventText.milliseconds(closed)),
             ("client", JSONText.string(event.client?.description)),
+            ("destination", EventText.string(event.destination?.description, bytesMax: EventText.otherBytesMax)),
             ("bytes", event.end.map { EventText.pair($0.bytesRead) } ?? "null"),
             ("reason", JSONText.string(event.end?.reason.rawValue)),
             ("not_http", EventText.string(connection.notHTTP, bytesMax: EventText.otherBytesMax)),
