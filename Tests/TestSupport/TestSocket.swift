@@ -166,6 +166,12 @@ public final class TestSocket: Sendable {
         }
     }
 
+    /// Returns whether no datagram socket has a port of 127.0.0.1.
+    public static func isFreeForDatagrams(_ port: Int) -> Bool {
+        let socket = TestSocket(makeDescriptor(SOCK_DGRAM))
+        return withExtendedLifetime(socket) { bindLoopback(socket.descriptor, port) }
+    }
+
     /// Accepts the next connection.
     public func accept() throws -> TestSocket {
         let accepted = systemAccept(descriptor, nil, nil)

@@ -59,17 +59,15 @@ import Testing
         var count: Int { queries.withLockedValue { $0.count } }
     }
 
-    private static func server(_ port: Int) -> ResolverConfiguration.Server {
-        ResolverConfiguration.Server(address: IPAddress(bytes: [127, 0, 0, 1])!, port: port)
-    }
-
     private static func withProxy(
         _ ports: [Int], _ conditions: Conditions = .clear, timeout: Nanoseconds = .seconds(5), search: [String] = [],
+        address: [UInt8] = [127, 0, 0, 1],
         _ body: (Proxy, TestSocket, _ port: Int) async throws -> Void
     ) async throws {
         let (listener, port) = try TestSocket.listen()
         var resolver = ResolverConfiguration()
-        resolver.servers = ports.map(server)
+        let server = try #require(IPAddress(bytes: address))
+        resolver.servers = ports.map { ResolverConfiguration.Server(address: server, port: $0) }
         resolver.timeout = timeout
         resolver.searchList = search
         var configuration = ProxyConfiguration(
@@ -128,13 +126,26 @@ import Testing
         #expect(ports.count == (responds ? 2 : 4))
         for port in ports {
             try await eventually("the port is free") {
-                let bootstrap = DatagramBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                guard let channel = try? await bootstrap.bind(host: "127.0.0.1", port: port).get() else { return false }
-                try await channel.close()
-                return true
+                TestSocket.isFreeForDatagrams(port)
             }
         }
     }
+
+    #if os(Linux)
+        /// A datagram socket cannot be connected to the broadcast address.
+        @Test func aServerThatCannotBeReachedLeavesNoSocket() async throws {
+            let files = { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+            try await Self.withProxy([53], address: [255, 255, 255, 255]) { proxy, _, _ in
+                let before = try files()
+                for number in 0..<100 {
+                    let result = await proxy.addresses(of: "n\(number).test")
+                    if case .failure(.nameServerFailure) = result { continue }
+                    Issue.record("\(result)")
+                }
+                #expect(try files() < before + 100)
+            }
+        }
+    #endif
 
     @Test func theQueryAndTheResponseCrossTheLink() async throws {
         let server = try await FakeServer.answering()
