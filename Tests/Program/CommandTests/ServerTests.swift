@@ -21,6 +21,28 @@ import Testing
         return await server.end()
     }
 
+    @Test func aForwardProxyIsCreatedFromTheCommandLine() async throws {
+        let status = try await withServer { url, _ in
+            func create(_ words: String) async throws -> (status: Int32, errors: String) {
+                let command = try Command(["create"] + words.split(separator: " ").map(String.init) + ["--host", url])
+                command.type("", andClose: true)
+                return (await command.end(), command.errors.text)
+            }
+            let created = try await create(
+                "phone --forward --to *.cdn.test=wifi --map api.test=127.0.0.1:1 --allow 10.0.0.0/8")
+            #expect(created.status == 0, "\(created.errors)")
+            let inspected = try Command(["inspect", "phone", "--json", "--host", url])
+            #expect(await inspected.end() == 0)
+            #expect(inspected.output.text.contains(#""upstream":"any server""#), "\(inspected.output.text)")
+            let open = try await create("open --forward --listen 0.0.0.0:0")
+            #expect(open.status == 1 && open.errors.contains("every machine of the network"))
+            for wrong in ["a --upstream 127.0.0.1:1 --to *=3g", "a --upstream 127.0.0.1:1 --forward", "a"] {
+                #expect(try await create(wrong).status == 64, "\(wrong)")
+            }
+        }
+        #expect(status == 0)
+    }
+
     @Test func proxiesAreControlledFromTheCommandLine() async throws {
         let (upstream, port) = try TestSocket.listen()
         let status = try await withServer { url, _ in
