@@ -23,8 +23,8 @@ function forNodeTest(context) {
   const networks = new TestNetworks(context.fullName ?? context.name, command);
   context.after(async () => {
     // Node 18 does not tell whether the test has passed.
-    const isKnown = 'passed' in context;
-    const { error, section } = await networks.end(isKnown && !context.passed && context.error != null);
+    const hasFailed = 'passed' in context ? !context.passed && context.error != null : undefined;
+    const { error, section } = await networks.end(hasFailed);
     if (error) throw error;
     for (const line of section.split('\n').filter(Boolean)) context.diagnostic(line);
   });

@@ -40,11 +40,14 @@ class TestNetworks {
     await Promise.all(networks.map((network) => network.close().catch(() => {})));
   }
 
-  /** Ends a test: closes its networks, and resolves to the section and to the error of a fault that has not fired, if any. */
+  /**
+   * Ends a test: closes its networks, and resolves to the section of a failure and to the error of a fault that has not fired, if any.
+   * `hasFailed` is undefined if the framework does not tell it; the section is then that of any test.
+   */
   async end(hasFailed) {
     let error;
-    if (!hasFailed) await this.check().catch((found) => { error = found; });
-    const section = hasFailed || error ? await this.describe() : '';
+    if (hasFailed !== true) await this.check().catch((found) => { error = found; });
+    const section = hasFailed !== false || error ? await this.describe() : '';
     await this.close();
     if (error) error = new NetworkError(`${error.message}\n${section}`);
     return { error, section };

@@ -66,10 +66,12 @@ def filtered(data):
 
 
 def object_file(library, folder):
-    """Makes an object file with the filtered data of a static library, and returns its path.
+    """Makes an object file with the filtered data of a static library, and returns the options with which the linker uses it.
 
     - library: lib_FoundationICU.a of the toolchain.
     - folder: where the file and its parts are written.
+
+    The linker takes the data of the library too, because the library comes first; as nothing refers to it, it is removed.
     """
     member = "icu_packaged_data.cpp.o"
     subprocess.run(["ar", "x", library, member], cwd=folder, check=True)
@@ -82,8 +84,9 @@ def object_file(library, folder):
         data = filtered(file.read())
     with open(os.path.join(folder, "icu.dat"), "wb") as file:
         file.write(data)
+    name = "slowlane_" + symbols[2]
     with open(os.path.join(folder, "icu.s"), "w", encoding="ascii") as file:
         file.write('.section .rodata\n.balign 16\n.globl {0}\n.type {0},%object\n{0}:\n.incbin "icu.dat"\n.size {0},.-{0}\n'
-                   '.section .note.GNU-stack,"",%progbits\n'.format(symbols[2]))
+                   '.section .note.GNU-stack,"",%progbits\n'.format(name))
     subprocess.run(["clang", "-c", "icu.s", "-o", "icu.o"], cwd=folder, check=True)
-    return os.path.join(folder, "icu.o")
+    return [os.path.join(folder, "icu.o"), "--defsym=%s=%s" % (symbols[2], name)]
