@@ -282,7 +282,7 @@ def test_hostile_texts_are_text(dashboard, events):
     events.request("notes", "GET", HOSTILE, fault={"name": "<i>x</i>", "point": "before-response"})
     events.request("notes", "<svg/onload=window.hacked=1>", long, status=200)
     events.connection("notes", 1, now(), not_http="<img src=x onerror=window.hacked=1>")
-    events.emit("fault", proxy="notes", t=now(), change="fired", name="<u>f</u>", rule="any before-request respond 503 body <img src=x>\u202e", fired=1, exchange=1, point="queued", offset=0)
+    events.emit("fault", proxy="notes", t=now(), change="fired", name="<u>f</u>", rule="any before-request respond 503 body <img src=x>\u202e", fired=1, exchange=1, point="before-request", offset=0)
     name = "<img src=x onerror=window.hacked=1>\u202e"
     events.add_proxy(name)
     events.emit("proxy", **events.proxies[name]["definition"])

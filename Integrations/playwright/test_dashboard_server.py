@@ -106,7 +106,7 @@ def test_the_next_request_is_dropped_held_and_answered(dashboard, address, upstr
     expect(dashboard.locator("#rows .c-end")).to_have_text("lost after commit")
 
     dashboard.locator("#rows .row").click()
-    expect(dashboard.locator(".sentence")).to_contain_text("A retry must be idempotent. The fault 'fault_1' fired at committed.")
+    expect(dashboard.locator(".sentence")).to_contain_text("A retry must be idempotent. The fault 'fault_1' fired at before-response.")
     before = len(upstream.received)
     dashboard.get_by_role("button", name="Answer 503 once").click()
     expect(dashboard.locator(".faults li")).to_have_count(2)
