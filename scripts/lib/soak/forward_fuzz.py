@@ -71,10 +71,11 @@ class Fuzz:
     def __init__(self, a, proxy):
         self.a, self.proxy, self.rnd = a, proxy, random.Random(a.seed)
         self.counts, self.failures, self.longest = collections.Counter(), [], (0.0, b"")
-        self.slots = asyncio.Semaphore(CONCURRENT)
+        self.slots, self.accepted, self.changing = asyncio.Semaphore(CONCURRENT), 0, False
 
     async def serve(self, reader, writer, is_abortive=False):
         """Responds to the first bytes, and closes a connection on which nothing happens."""
+        self.accepted += 1
         try:
             while await asyncio.wait_for(reader.read(65536), ORIGIN_IDLE_MAX):
                 if is_abortive:
@@ -231,7 +232,7 @@ class Fuzz:
         print("%-22s %5d connections in %5.1f s, the longest %4.1f s: %s" % (
             name, count, time.monotonic() - began, self.longest[0], ", ".join("%s %d" % pair for pair in sorted(self.counts.items()))), flush=True)
 
-    async def run(self):
+    async def run(self, program):
         servers = [await asyncio.start_server(lambda reader, writer, abortive=abortive: self.serve(reader, writer, abortive), "127.0.0.1", 0,
                                               backlog=4096) for abortive in (False, True)]
         ports = [server.sockets[0].getsockname()[1] for server in servers]
@@ -254,6 +255,43 @@ class Fuzz:
             self.failures.append("%d open files instead of %d" % (after, before))
         if ", 0 open" not in status:
             self.failures.append("status: %s" % status)
+        await self.strangers(program, ports[0])
+        # The origin's connections end.
+        await asyncio.sleep(ORIGIN_IDLE_MAX + 0.5)
+
+    async def strangers(self, program, port):
+        """Connections without the password: none may reach an origin."""
+        before, main, count, began = self.accepted, self.proxy, self.a.connections // 20, time.monotonic()
+        self.proxy = Slowlane(program, "--quiet", "--user", "soak", SLOWLANE_PROXY_PASSWORD="soak word")
+        try:
+            bases = negotiations(port) + [
+                b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nProxy-Authorization: Basic c29hazpzb2Fr\r\n\r\nGET / HTTP/1.1\r\n\r\n" % port]
+            tasks = []
+            for number in range(count):
+                if number % BATCH == 0:
+                    await self.page()
+                data = self.rnd.choice(bases)
+                data = mutate(self.rnd, data, bases) if self.rnd.random() < 0.8 else data
+                # After an error response the connection stays open for another request.
+                tasks.append(asyncio.ensure_future(self.one(data, "fin", NEGOTIATION_MAX + LATE_MAX, True)))
+            await asyncio.gather(*tasks)
+            reached = self.accepted - before
+            connection = await self.open()
+            await asyncio.get_running_loop().sock_sendall(
+                connection, b"\x05\x01\x02\x01\x04soak\x09soak word\x05\x01\x00\x01\x7f\x00\x00\x01" + struct.pack("!H", port))
+            await asyncio.sleep(0.5)
+            reply = await asyncio.wait_for(asyncio.get_running_loop().sock_recv(connection, 100), 10)
+            connection.close()
+            print("%-22s %5d connections in %5.1f s, %d reached an origin" % ("without the password", count, time.monotonic() - began, reached))
+            if reached:
+                self.failures.append("%d connections without the password reached an origin" % reached)
+            if not reply.startswith(b"\x05\x02\x01\x00\x05\x00"):
+                self.failures.append("the right password: %r" % reply)
+            if self.proxy.stop() != 0:
+                self.failures.append("exit status %d with --user" % self.proxy.process.returncode)
+        finally:
+            self.proxy.stop()
+            self.proxy = main
 
     async def settle(self, wanted):
         """Waits until the number of open files is that wanted, or does not fall any more."""
@@ -273,7 +311,7 @@ def fuzz(a, program, isolated):
     proxy = Slowlane(program, "--quiet", "--seed", str(a.seed), *options)
     run = Fuzz(a, proxy)
     try:
-        asyncio.run(run.run())
+        asyncio.run(run.run(program))
     except BrokenPipeError:
         run.failures.append("the proxy has ended")
     if proxy.stop() != 0:

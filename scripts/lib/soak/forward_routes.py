@@ -88,9 +88,9 @@ class Route:
 class Slowlane:
     """The program as a forward proxy, with commands on its standard input."""
 
-    def __init__(self, program, *options):
+    def __init__(self, program, *options, **variables):
         self.process = subprocess.Popen([program, "proxy", "--forward", "--listen", "127.0.0.1:0", *options], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ, **variables))
         line = self.process.stdout.readline()
         found = re.search(r"listening on \S+?:(\d+) ", line)
         if not found:
