@@ -11,7 +11,8 @@ const networkFixtures = {
   makeNetwork: async ({}, use, testInfo) => {
     const name = testInfo.titlePath.join(' ');
     const place = `${relative(testInfo.file)}:${testInfo.line}`;
-    const networks = new TestNetworks(name, (seed) => `SLOWLANE_SEED=${seed} npx playwright test ${quoted(place)} --project=${quoted(testInfo.project.name)}`);
+    const project = testInfo.project.name ? ` --project=${quoted(testInfo.project.name)}` : '';
+    const networks = new TestNetworks(name, (seed) => `SLOWLANE_SEED=${seed} npx playwright test ${quoted(place)}${project}`);
     await use((options) => networks.create(options));
     const { error, section } = await networks.end(testInfo.status !== testInfo.expectedStatus);
     if (section && !error) {
