@@ -244,7 +244,7 @@ def test_the_table_is_used_with_the_keyboard(dashboard, events):
     dashboard.keyboard.press("Enter")
     dashboard.get_by_role("button", name="Drop the response").click()
     dashboard.get_by_role("button", name="Delay 10 s").click()
-    dashboard.get_by_role("button", name="Answer 503 once").click()
+    dashboard.get_by_role("button", name="Respond 503 once").click()
     rules = [body["rule"] for _, _, body in calls(events, 3)]
     assert rules == ["PUT /api/notes/n1 before-response reset", "PUT /api/notes/n1 before-request-end delay 10s", "PUT /api/notes/n1 before-request respond 503"]
     expect(dashboard.get_by_role("button", name="Disconnect now").last).to_be_disabled()

@@ -108,7 +108,7 @@ def test_the_next_request_is_dropped_held_and_answered(dashboard, address, upstr
     dashboard.locator("#rows .row").click()
     expect(dashboard.locator(".sentence")).to_contain_text("A retry must be idempotent. The fault 'fault_1' fired at before-response.")
     before = len(upstream.received)
-    dashboard.get_by_role("button", name="Answer 503 once").click()
+    dashboard.get_by_role("button", name="Respond 503 once").click()
     expect(dashboard.locator(".faults li")).to_have_count(2)
     assert send(address, "PUT", "/api/notes/n1", b"milk") == 503
     assert len(upstream.received) == before

@@ -60,7 +60,7 @@ def test_read_only_disables_what_changes_something(browser):
         expect(page.locator("#read-only")).to_be_visible()
         expect(radio(page, "Edge")).to_be_disabled()
         page.get_by_role("button", name="More").click()
-        expect(page.get_by_role("button", name="Stall")).to_be_disabled()
+        expect(page.get_by_role("button", name="Delay", exact=True)).to_be_disabled()
         for key in ("4", "d", "x", "r", "R"):
             page.keyboard.press(key)
         page.locator("#rows .row").first.click()
