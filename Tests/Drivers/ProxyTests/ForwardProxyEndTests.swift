@@ -89,6 +89,7 @@ import Testing
                 let clients = try await blocking {
                     try (0..<20).map { _ in try Self.connect(proxy, "api.test:\(port)") }
                 }
+                // Another moment of the hand-over each time; nothing depends on the length of the wait.
                 try await Task.sleep(for: .microseconds(delay * 100))
                 await proxy.stop(grace: .zero)
                 for client in clients { _ = client.receiveToFailure() }
