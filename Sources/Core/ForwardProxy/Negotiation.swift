@@ -29,7 +29,8 @@ public struct Negotiation: Sendable {
     /// The protocol and the destination of ``Step/open(_:)``.
     enum Opened: Hashable, Sendable { case socks4(Destination), socks5(Destination), connect(Destination) }
 
-    let settings: NegotiationSettings
+    /// The settings.
+    public let settings: NegotiationSettings
     var state = State.start
     /// The bytes that are not read yet; in HTTP, `requests` has them.
     var bytes = ByteBuffer()

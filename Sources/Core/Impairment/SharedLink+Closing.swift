@@ -1,5 +1,5 @@
-public import Determinism
-public import LinkModel
+internal import Determinism
+internal import LinkModel
 internal import TCPModel
 
 /// The ends of streams and connections: FIN, RST, orphans.
@@ -205,12 +205,6 @@ extension SharedLink {
             if !conduits[id].isGone(side) { emit(.reset(side), id) }
             end(id)
         }
-    }
-
-    /// Removes a connection that continues elsewhere; its sockets stay as they are.
-    public mutating func release(_ id: FlowID, at time: Instant) {
-        advance(to: time)
-        if conduits.contains(id) { end(id) }
     }
 
     /// Removes a connection.

@@ -1,6 +1,7 @@
 internal import Determinism
 internal import Impairment
 internal import LinkModel
+internal import NIOConcurrencyHelpers
 internal import NIOCore
 
 #if canImport(Darwin)
@@ -14,10 +15,13 @@ internal import NIOCore
 extension RelayPortConfiguration {
     /// Creates the configuration of a proxy's port at the relays.
     ///
-    /// - Parameter onLoop: Called for a connection that has passed the proxy before.
+    /// - Parameters:
+    ///   - admission: The admission of a forward proxy's clients; `nil` for a proxy of one upstream.
+    ///   - onLoop: Called for a connection that has passed the proxy before.
     init(
         _ configuration: ProxyConfiguration, proxy: LoopDetector.ProxyNumber, addresses: [SocketAddress]?,
         slots: ConnectionSlots, numbers: ConnectionNumbers, seed: UInt64,
+        admission: NIOLockedValueBox<ForwardAdmission>?, tunnels: TunnelCallbacks?,
         resolveUpstream: @escaping @Sendable (RelayToken) -> Void,
         onLoop: @escaping @Sendable () -> Void,
         onDialFailed: @escaping @Sendable (any Error) -> Void,
@@ -35,13 +39,21 @@ extension RelayPortConfiguration {
                 let passed = LoopDetector.shared.passed(
                     from: try? SystemSocket.remoteAddress(of: client),
                     to: try? SystemSocket.localAddress(of: client))
-                if !passed.contains(proxy) { return passed }
-                onLoop()
-                return nil
+                if passed.contains(proxy) {
+                    onLoop()
+                    return nil
+                }
+                var admitted = Admission()
+                admitted.proxiesPassed = passed
+                guard let admission else { return admitted }
+                admitted.tunnel = admission.withLockedValue { $0 }.request(of: client)
+                return admitted.tunnel == nil ? nil : admitted
             },
+            tunnels: tunnels,
             configureUpstreamSocket: { keepAlive.apply(to: $0) },
             recordDial: { server, address, passed in
-                Self.recordDial(server, to: address, passed: passed, by: proxy)
+                let mayReturn = admission?.withLockedValue { $0.dialsMayReturn } ?? false
+                return Self.recordDial(server, to: address, mayReturn: mayReturn, passed: passed, by: proxy)
             },
             resolveUpstream: resolveUpstream, onDialFailed: onDialFailed, onAcceptPaused: onAcceptPaused,
             onClosed: onClosed)
@@ -49,10 +61,10 @@ extension RelayPortConfiguration {
 
     /// Binds the socket of a dial that may lead to a proxy of this process, and records its local port.
     private static func recordDial(
-        _ server: CInt, to address: SocketAddress, passed: [LoopDetector.ProxyNumber],
+        _ server: CInt, to address: SocketAddress, mayReturn: Bool, passed: [LoopDetector.ProxyNumber],
         by proxy: LoopDetector.ProxyNumber
     ) -> LoopDetector.Dial? {
-        guard Proxy.isOnThisMachine(address), LoopDetector.shared.mustRecord(address.port),
+        guard mayReturn || (Proxy.isOnThisMachine(address) && LoopDetector.shared.mustRecord(address.port)),
             let any = address.wildcard,
             any.withSockAddr({ bind(server, $0, socklen_t($1)) }) == 0,
             let port = (try? SystemSocket.localAddress(of: server))?.port

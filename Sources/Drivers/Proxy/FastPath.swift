@@ -42,11 +42,9 @@ final class FastPath {
     var isDraining: Bool { frozen != nil }
 
     /// Opens the port: a relay accepts the listener's clients from now on. Does nothing if the port is open or the
-    /// listener cannot duplicate its socket. Without a listener, connections come by ``adopt(_:)`` only.
-    func open(_ listener: Listener?) {
-        guard port == nil else { return }
-        let descriptor = listener?.delegateAccepting()
-        if listener != nil, descriptor == nil { return }
+    /// listener cannot duplicate its socket.
+    func open(_ listener: Listener) {
+        guard port == nil, let descriptor = listener.delegateAccepting() else { return }
         self.listener = listener
         let port = Relay.makePortToken()
         self.port = port
@@ -56,12 +54,6 @@ final class FastPath {
             other.perform { $0.open(port, configuration, acceptor: acceptor, listener: nil) }
         }
         acceptor.perform { $0.open(port, configuration, acceptor: acceptor, listener: descriptor) }
-    }
-
-    /// Passes an established connection to the relays. The port must be open.
-    func adopt(_ connection: AcceptedConnection) {
-        guard let port, isOpen else { preconditionFailure("a connection was handed to a fast path that is not open") }
-        acceptor.perform { $0.adopt(connection, on: port) }
     }
 
     /// Stops the relays from accepting and reading. ``detach(upTo:)`` then detaches the connections.

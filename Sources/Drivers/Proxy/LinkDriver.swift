@@ -224,11 +224,6 @@ final class LinkDriver {
         return true
     }
 
-    /// Removes a connection whose sockets the fast path has taken over.
-    func release(_ id: FlowID) {
-        change { $0.release(id, at: $1) }
-    }
-
     /// Aborts all connections, also those on the links of rules.
     func abortConnections() {
         for driver in links { driver.change { $0.abortConnections(at: $1) } }

@@ -142,7 +142,7 @@ extension ProxyCore {
     }
 
     private func dialFailed(_ error: any Error, for session: Session) {
-        if session.upstreamFailed(Self.failure(of: error)) { dialFailed(error) }
+        if session.upstreamFailed(ConnectFailure(dialError: error)) { dialFailed(error) }
     }
 
     /// Records a connection whose dials have failed.

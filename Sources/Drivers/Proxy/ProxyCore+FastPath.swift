@@ -12,13 +12,18 @@ extension ProxyCore {
         return FastPath(on: eventLoop) { [unowned self] in
             let bound = NIOLoopBound(self, eventLoop: eventLoop)
             let eventLoop = eventLoop
+            let tunnels = TunnelCallbacks(
+                resolve: { tunnel in eventLoop.execute { bound.value.resolve(tunnel) } },
+                onEstablished: { key in eventLoop.execute { bound.value.tunnelEstablished(key) } },
+                takeOver: { client in eventLoop.execute { bound.value.takeOver(client) } })
             let tunnelClosed: @Sendable (ConnectionKey, PerDirection<Int>) -> Void = { key, bytes in
                 eventLoop.execute { bound.value.tunnelClosed(key, bytes) }
             }
             return RelayPortConfiguration(
                 configuration, proxy: proxyNumber,
-                addresses: upstream.immediate.map { $0.filter { !isOwnAddress($0) } },
+                addresses: forward == nil ? upstream.immediate.map { $0.filter { !isOwnAddress($0) } } : nil,
                 slots: slots, numbers: numbers, seed: linkDriver.seed,
+                admission: admission, tunnels: admission == nil ? nil : tunnels,
                 resolveUpstream: { connection in eventLoop.execute { bound.value.resolveUpstream(for: connection) } },
                 onLoop: { eventLoop.execute { bound.value.loopDetected() } },
                 onDialFailed: { error in eventLoop.execute { bound.value.dialFailed(error) } },
@@ -32,8 +37,8 @@ extension ProxyCore {
         guard let fastPath, let listener, !fastPath.isDraining, !isStopping, linkDriver.isPassThrough else {
             return
         }
-        // The clients of a forward proxy negotiate first.
-        fastPath.open(forward == nil ? listener : nil)
+        updateAdmission()
+        fastPath.open(listener)
     }
 
     /// Moves the connections of the frozen fast path to the link, a limited number per turn.
@@ -57,8 +62,9 @@ extension ProxyCore {
 
     /// Continues a connection of the fast path on the link.
     func resume(_ detached: DetachedConnection) {
+        if detached.tunnel != nil { return takeOver(detached) }
         let session = Session(resuming: detached, on: linkDriver) { [weak self] session in self?.dial(for: session) }
-        session.relayedDestination = relayed.removeValue(forKey: detached.status.key)
+        session.relayedDestination = relayed.removeValue(forKey: detached.status.key)?.destination
         session.onEnd = { [weak self, unowned session] in self?.sessionEnded(session) }
         sessions[ObjectIdentifier(session)] = session
         session.resume()
@@ -67,22 +73,31 @@ extension ProxyCore {
 
     private func openChannels(of session: Session) {
         session.attach { handler, side, descriptor in
-            let bound = NIOLoopBound((self, handler), eventLoop: eventLoop)
-            ClientBootstrap(group: eventLoop)
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        let (core, handler) = bound.value
-                        try core.setSocketOptions(of: channel, side)
-                        try channel.pipeline.syncOperations.addHandler(handler)
-                    }
-                }
-                .withConnectedSocket(descriptor).assumeIsolated().whenFailure { error in
-                    let cause = SystemErrorDescription(error)
-                    self.logger.error("cannot move a connection off the fast path: \(cause); connection reset")
-                    if let flow = session.flow { _ = self.linkDriver.closeConnection(flow, abortively: true) }
-                    session.close(abortively: true)
-                }
+            openChannel(descriptor, side, handler) {
+                if let flow = session.flow { _ = self.linkDriver.closeConnection(flow, abortively: true) }
+                session.close(abortively: true)
+            }
         }
+    }
+
+    /// Opens the channel of a socket from the fast path.
+    func openChannel(
+        _ descriptor: CInt, _ side: Side, _ handler: any ChannelHandler, onFailure: @escaping () -> Void
+    ) {
+        let bound = NIOLoopBound((self, handler), eventLoop: eventLoop)
+        ClientBootstrap(group: eventLoop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let (core, handler) = bound.value
+                    try core.setSocketOptions(of: channel, side)
+                    try channel.pipeline.syncOperations.addHandler(handler)
+                }
+            }
+            .withConnectedSocket(descriptor).assumeIsolated().whenFailure { error in
+                let cause = SystemErrorDescription(error)
+                self.logger.error("cannot move a connection off the fast path: \(cause); connection reset")
+                onFailure()
+            }
     }
 
     /// Passes the upstream's addresses to a relay.

@@ -2,6 +2,7 @@ internal import ForwardProxy
 internal import Impairment
 internal import LinkModel
 internal import Logging
+internal import NIOConcurrencyHelpers
 internal import NIOCore
 internal import NIOPosix
 
@@ -28,8 +29,10 @@ final class ProxyCore {
     /// Clients of a forward proxy whose connection no session has taken over.
     var forwardClients: [ObjectIdentifier: ForwardClient] = [:]
     let names: NameTable
-    /// The destinations of tunnels on the fast path.
-    var relayed: [ConnectionKey: Destination] = [:]
+    /// The admission of clients on the fast path, which reads it on its own threads; `nil` for a proxy of one upstream.
+    let admission: NIOLockedValueBox<ForwardAdmission>?
+    /// The tunnels that the fast path connects or carries.
+    var relayed: [ConnectionKey: RelayedDestination] = [:]
     var hostTraffic = HostTrafficTable()
 
     var connectionsAccepted = 0
@@ -78,6 +81,7 @@ final class ProxyCore {
         slots = ConnectionSlots(max: configuration.connectionsMax)
         numbers = ConnectionNumbers()
         forward = configuration.forward
+        admission = configuration.forward.map { NIOLockedValueBox(ForwardAdmission($0, listening: nil)) }
         names = NameTable(within: configuration.connectTimeout, files: ResolverFiles(configuration.resolver))
         linkDriver = LinkDriver(configuration, numbers: numbers, on: eventLoop)
         fastPath = makeFastPath()
@@ -204,14 +208,13 @@ final class ProxyCore {
     /// Sets the random seed; the next connection is number 0.
     func reseed(_ seed: UInt64) -> EventLoopFuture<Void> {
         linkDriver.reseed(seed)
-        // The relays accept no clients of a forward proxy.
-        if forward == nil, let fastPath, fastPath.isOpen {
+        if let fastPath, fastPath.isOpen {
             // The relay that accepts connections sets both, so that no connection combines an old number with the new
             // seed.
             return fastPath.reseed(seed)
         }
         // A relay may accept connections until it is frozen.
-        let isFrozen = (forward == nil ? fastPath?.freeze() : nil) ?? eventLoop.makeSucceededVoidFuture()
+        let isFrozen = fastPath?.freeze() ?? eventLoop.makeSucceededVoidFuture()
         return isFrozen.assumeIsolated().map { self.numbers.restart() }.nonisolated()
     }
 

@@ -272,28 +272,6 @@ final class Session {
     /// Whether the slot of the connection is released with the session.
     var holdsSlot = true
 
-    /// Releases an established connection of which the link has forwarded nothing, and returns its sockets for the fast
-    /// path; `nil` if the connection must stay on the link.
-    func handOver() -> AcceptedConnection? {
-        guard let flow, isEstablished, !isClosed, bytesRead == PerDirection(up: 0, down: 0), bytesUnsent == 0,
-            endReason == nil, let client = handlers.up as? SocketHandler, let server = handlers.down as? SocketHandler,
-            let clientSocket = client.duplicate(), let serverSocket = server.duplicate()
-        else { return nil }
-        // The fast path takes over the slot.
-        holdsSlot = false
-        handlers = PerDirection(up: nil, down: nil)
-        openChannels = 0
-        // NIO closes its own descriptors; the connections stay open with the duplicates.
-        client.discard()
-        server.discard()
-        driver.release(flow)
-        return AcceptedConnection(
-            client: clientSocket, number: number, seed: driver.seed, startedAt: startedAt, proxiesPassed: passed,
-            dial: .success(
-                AcceptedConnection.Dial(server: serverSocket, remainingAddresses: [], record: recordedDials.last)),
-            isEstablished: true)
-    }
-
     // MARK: Actions of the conduit
 
     /// Executes an action. Returns whether the session must be flushed because of it.

@@ -243,14 +243,6 @@ final class SocketHandler: ChannelDuplexHandler, SessionSocket {
         if isResetting { reset() } else { context?.close(promise: nil) }
     }
 
-    /// Returns a duplicate of the socket; `nil` if there is none.
-    func duplicate() -> OwnedSocket? {
-        withDescriptor { descriptor in
-            let copy = SystemSocket.duplicate(descriptor)
-            return copy < 0 ? nil : OwnedSocket(copy)
-        } ?? nil
-    }
-
     /// Detaches the socket from its session and closes it.
     func discard() {
         session = nil

@@ -19,8 +19,6 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         case negotiating
         /// Looking up and connecting the destination of a tunnel.
         case connecting
-        /// Awaiting the fast path, which takes over the established tunnel unless it has carried a byte.
-        case leaving
         /// Forwarding requests in absolute form.
         case forwarding
         /// The last bytes are being written, or the connection is closed.
@@ -49,20 +47,23 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
     /// Whether the forwarder accepts no more bytes of the client.
     private var forwarderIsFull = false
     private var isActive = false
-    let passed: [LoopDetector.ProxyNumber]
-    /// The destination that connect mode has recorded for the connection.
-    private let redirected: Destination?
+    private let passed: [LoopDetector.ProxyNumber]
+    /// The client's state when the handler is added.
+    private var request: TunnelRequest
 
-    init(_ core: ProxyCore, passed: [LoopDetector.ProxyNumber], redirected: Destination?) {
+    /// - Parameter request: The client's state: that of a new client, or of one that the fast path has accepted.
+    init(_ core: ProxyCore, passed: [LoopDetector.ProxyNumber], _ request: TunnelRequest) {
         self.core = core
         self.passed = passed
-        self.redirected = redirected
-        negotiation = Negotiation(core.negotiationSettings)
-        forwarder = RequestForwarder(core.negotiationSettings)
+        self.request = request
+        negotiation = request.negotiation
+        forwarder = RequestForwarder(request.negotiation.settings)
     }
 
+    private var redirected: Destination? { request.redirected }
+
     /// Whether the client is on this machine.
-    var isOnThisMachine: Bool {
+    private var isOnThisMachine: Bool {
         context?.channel.remoteAddress.map(Proxy.isOnThisMachine) ?? false
     }
 
@@ -90,7 +91,12 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
     private func start() {
         guard !isActive else { return }
         isActive = true
-        if let redirected { return open(redirected) }
+        if let failure = request.failure {
+            state = .connecting
+            return failed(failure)
+        }
+        if let destination = request.destination { return open(destination) }
+        if let step = request.step { return execute(step) }
         negotiationTimer = core.eventLoop.assumeIsolated().scheduleTask(in: Self.negotiationTimeMax) {
             self.context?.close(promise: nil)
         }
@@ -102,7 +108,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         case .negotiating:
             negotiation.received(bytes)
             negotiate()
-        case .connecting, .leaving:
+        case .connecting:
             negotiation.received(bytes)
             if negotiation.bytesKept > Negotiation.bytesKeptMax { isPaused = true }
         case .forwarding:
@@ -122,7 +128,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         inputIsClosed = true
         switch state {
         case .negotiating: context.close(promise: nil)
-        case .connecting, .leaving: break
+        case .connecting: break
         case .forwarding:
             forwarder.clientClosed()
             runActions()
@@ -161,35 +167,35 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
 
     // MARK: Tunnels
 
-    /// The tunnel's session, which has taken over the client's slot.
-    private weak var session: Session?
+    /// Whether the tunnel has a session, which has taken over the client's slot.
     private var hasTunnelSession = false
 
     private func negotiate() {
-        while state == .negotiating, let step = negotiation.next() {
-            switch step {
-            case .reply(let bytes): write(bytes)
-            case .open(let destination): open(destination)
-            case .forwardRequests:
-                negotiationTimer?.cancel()
-                state = .forwarding
-                forwarder.receivedFromClient(negotiation.takeRemainder())
-                runActions()
-            case .refuse(let bytes): finish(with: bytes)
-            }
+        while state == .negotiating, let step = negotiation.next() { execute(step) }
+    }
+
+    private func execute(_ step: Negotiation.Step) {
+        switch step {
+        case .reply(let bytes): write(bytes)
+        case .open(let destination): open(destination)
+        case .forwardRequests:
+            negotiationTimer?.cancel()
+            state = .forwarding
+            forwarder.receivedFromClient(negotiation.takeRemainder())
+            runActions()
+        case .refuse(let bytes): finish(with: bytes)
         }
     }
 
     private func open(_ destination: Destination) {
         negotiationTimer?.cancel()
         state = .connecting
-        core.openForward(destination, for: self) { result in
+        core.route(to: destination, isLocal: isOnThisMachine) { result in
             guard self.state == .connecting, let context = self.context else { return }
             switch result {
             case .failure(let failure): self.finish(with: self.failureReply(failure))
-            case .success(let make):
-                let session = make(context.channel, true)
-                self.session = session
+            case .success(let route):
+                let session = self.core.session(of: context.channel, on: route, passed: self.passed)
                 self.hasTunnelSession = true
                 self.core.add(session, .takenOver)
                 let handler = SocketHandler(.client, of: session, tunnel: self)
@@ -202,28 +208,12 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Handles that the tunnel is established: writes the reply.
+    /// Handles that the tunnel is established: writes the reply and leaves the pipeline. The bytes that the client has sent
+    /// early go over the link.
     func established() {
-        guard state == .connecting else { return }
+        guard state == .connecting, let context else { return }
         if redirected == nil { write(negotiation.established()) }
         core.forwardClientEnded(self, keepsSlot: true)
-        state = .leaving
-        guard let session, hasNoEarlyBytes, core.mayRelay(session) else { return leave() }
-        // Nothing is read before the fast path has the socket, because the bytes would have to cross the link first.
-        try? context?.channel.syncOptions?.setOption(.autoRead, value: false)
-        core.moveToFastPath(session, of: self) { [weak self] in
-            guard let self else { return }
-            try? context?.channel.syncOptions?.setOption(.autoRead, value: true)
-            leave()
-        }
-    }
-
-    /// Whether the client has sent nothing after its request for the tunnel.
-    var hasNoEarlyBytes: Bool { negotiation.bytesKept == 0 && !inputIsClosed }
-
-    /// Leaves the pipeline; the bytes that the client has sent early go over the link.
-    private func leave() {
-        guard state == .leaving, let context else { return }
         state = .closing
         let early = negotiation.takeRemainder()
         if early.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(early)) }
@@ -327,15 +317,16 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
     private func open(_ destination: Destination, as origin: RequestForwarder.Origin) {
         let socket = OriginSocket(origin, of: self)
         origins[origin] = socket
-        core.openForward(destination, for: self) { result in
+        core.route(to: destination, isLocal: isOnThisMachine) { result in
             guard self.origins[origin] === socket, let context = self.context else { return }
             // The client's slot has room for one origin.
             let needsSlot = self.origins.count > 1
             switch result {
             case .failure(let failure): self.originFailed(origin, failure)
             case .success where needsSlot && self.core.slots.isFull: self.originFailed(origin, .tooManyConnections)
-            case .success(let make):
-                let session = make(context.channel, false)
+            case .success(let route):
+                let session = self.core.session(
+                    of: context.channel, on: route, passed: self.passed, ownsChannel: false)
                 self.core.add(session, needsSlot ? .own : .shared)
                 socket.connect(session)
             }

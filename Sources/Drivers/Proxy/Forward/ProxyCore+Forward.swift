@@ -2,25 +2,19 @@ internal import Determinism
 internal import ForwardProxy
 internal import Impairment
 internal import LinkModel
+internal import NIOConcurrencyHelpers
 internal import NIOCore
-
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 /// The forward proxy: clients that name their destinations, the links of rules, counters by destination.
 extension ProxyCore {
     /// Creates the handler of an accepted client.
     func acceptForward(_ channel: any Channel, passed: [LoopDetector.ProxyNumber]) throws {
-        guard let forward, mayConnect(channel, forward) else { throw ClientNotAllowedError() }
-        let redirected =
-            channel.remoteAddress.flatMap { forward.redirections?.take(from: $0) }
-            ?? (forward.isTransparent ? originalDestination(of: channel) : nil)
-        let client = ForwardClient(self, passed: passed, redirected: redirected)
+        guard let admission = updateAdmission() else { return }
+        let request = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { admission.request(of: $0) }
+        guard let request = request ?? nil else { throw ClientNotAllowedError() }
+        let client = ForwardClient(self, passed: passed, request)
         try channel.pipeline.syncOperations.addHandler(client)
         forwardClients[ObjectIdentifier(client)] = client
     }
@@ -28,51 +22,35 @@ extension ProxyCore {
     /// The error that closes the channel of a client from another address than those allowed.
     private struct ClientNotAllowedError: Error {}
 
-    /// Returns the destination of a connection that the firewall has redirected; `nil` for a client that has connected to
-    /// the proxy itself.
-    private func originalDestination(of channel: any Channel) -> Destination? {
-        guard let address = OriginalDestination.address(of: channel), let host = LoopDetector.host(address),
-            let port = address.port, !isOwnAddress(address), let local = channel.localAddress,
-            port != local.port || host != LoopDetector.host(local)
-        else { return nil }
-        return Destination(host: host, port: port)
-    }
-
-    private func mayConnect(_ channel: any Channel, _ forward: ForwardSettings) -> Bool {
-        guard !forward.clientsAllowed.isEmpty else { return true }
-        guard let client = channel.remoteAddress, let host = LoopDetector.host(client) else { return false }
-        // Only connections of this machine reach its loopback addresses, redirected ones under the sender's own address.
-        if let local = channel.localAddress.flatMap(LoopDetector.host), LoopDetector.isLoopback(local) { return true }
-        let peer = Destination(host: host, port: client.port ?? 0)
-        return LoopDetector.isLoopback(host) || forward.clientsAllowed.contains { $0.matches(peer) }
+    /// Returns the admission of clients by the present settings, in effect from now on.
+    @discardableResult
+    func updateAdmission() -> ForwardAdmission? {
+        guard let forward else { return nil }
+        let current = ForwardAdmission(forward, listening: listener?.address)
+        admission?.withLockedValue { $0 = current }
+        return current
     }
 
     /// Handles that a client's connection has ended, or that a session has taken it over with its slot.
     func forwardClientEnded(_ client: ForwardClient, keepsSlot: Bool) {
         guard forwardClients.removeValue(forKey: ObjectIdentifier(client)) != nil, !keepsSlot else { return }
-        slots.release()
+        let wasFull = slots.release()
         updateAccepting()
-    }
-
-    /// The settings of negotiations.
-    var negotiationSettings: NegotiationSettings {
-        let listening = listener?.address.map { address in
-            Destination(host: LoopDetector.host(address) ?? "127.0.0.1", port: address.port ?? 0)
-        }
-        let addresses = (forward?.addresses ?? []).map { address in
-            Destination(host: address.host, port: address.port == 0 ? listening?.port ?? 0 : address.port)
-        }
-        return NegotiationSettings(
-            addresses: addresses.isEmpty ? listening.map { [$0] } ?? [] : addresses, credentials: forward?.credentials)
+        if wasFull { fastPath?.slotReleased() }
     }
 
     // MARK: Destinations
 
-    /// Looks up a destination and chooses its link. Passes a function to `done` that creates the session of a client's
-    /// channel, or the reason for which there is none.
-    func openForward(
-        _ destination: Destination, for client: ForwardClient,
-        _ done: @escaping (Result<(_ channel: any Channel, _ ownsChannel: Bool) -> Session, ConnectFailure>) -> Void
+    /// The link of a connection to a destination, and its addresses; none if the link responds in place of the destination
+    /// or a rule refuses it.
+    struct Route {
+        let driver: LinkDriver
+        let target: ForwardTarget
+    }
+
+    /// Looks up a destination for a client and chooses its link.
+    func route(
+        to destination: Destination, isLocal: Bool, _ done: @escaping (Result<Route, ConnectFailure>) -> Void
     ) {
         let fail: (ConnectFailure) -> Void = { failure in
             self.hostTraffic.change(destination) { $0.connectionsFailed += 1 }
@@ -81,18 +59,12 @@ extension ProxyCore {
         guard let forward, !isStopping else { return fail(.unreachable) }
         let target = forward.rules.mapped(destination)
         let isMapped = target != destination
-        let isLocal = client.isOnThisMachine
         guard isMapped || forward.policy.isAllowed(destination) else { return fail(.notAllowed) }
         let treatment = forward.rules.treatment(of: destination)?.treatment
         let driver = driver(for: treatment)
         let succeed: ([SocketAddress]) -> Void = { addresses in
             done(
-                .success { channel, ownsChannel in
-                    let target = ForwardTarget(destination: destination, addresses: addresses)
-                    return Session(
-                        channel, on: driver, passed: client.passed, target: target, ownsChannel: ownsChannel
-                    ) { [weak self] session in self?.dial(for: session) }
-                })
+                .success(Route(driver: driver, target: ForwardTarget(destination: destination, addresses: addresses))))
         }
         switch driver.conditions.connectionPolicy {
         case .open: break
@@ -128,32 +100,12 @@ extension ProxyCore {
         return policy.isAllowed(address, of: destination)
     }
 
-    /// Whether the fast path may carry a tunnel: no conditions apply to it.
-    func mayRelay(_ session: Session) -> Bool {
-        fastPath?.isOpen == true && !isStopping && session.driver === linkDriver
-    }
-
-    /// Passes an established tunnel to the fast path; calls `otherwise` if it has carried a byte, or conditions apply.
-    ///
-    /// Later, so that the link has finished with the action that reported the establishment.
-    func moveToFastPath(_ session: Session, of client: ForwardClient, otherwise: @escaping () -> Void) {
-        linkDriver.runLater { _ in
-            guard let fastPath = self.fastPath, self.mayRelay(session), client.hasNoEarlyBytes,
-                let connection = session.handOver()
-            else {
-                return otherwise()
-            }
-            self.relayed[connection.key] = session.target?.destination
-            fastPath.adopt(connection)
-        }
-    }
-
-    /// Handles that the fast path has closed a tunnel.
-    func tunnelClosed(_ key: ConnectionKey, _ bytes: PerDirection<Int>) {
-        updateAccepting()
-        guard let destination = relayed.removeValue(forKey: key) else { return }
-        hostTraffic.change(destination) { row in
-            for direction in Direction.allCases { row.bytes[direction] += bytes[direction] }
+    /// Creates the session of a client's connection to a destination.
+    func session(
+        of client: any Channel, on route: Route, passed: [LoopDetector.ProxyNumber], ownsChannel: Bool = true
+    ) -> Session {
+        Session(client, on: route.driver, passed: passed, target: route.target, ownsChannel: ownsChannel) {
+            [weak self] session in self?.dial(for: session)
         }
     }
 
@@ -181,20 +133,6 @@ extension ProxyCore {
         updateReadSizes()
     }
 
-    /// Returns the reason for which a dial has failed.
-    static func failure(of error: any Error) -> ConnectFailure {
-        switch error {
-        case ChannelError.connectTimeout: return .connectionTimeout
-        case let error as IOError:
-            return switch error.errnoCode {
-            case ETIMEDOUT: .connectionTimeout
-            case ENETUNREACH, EHOSTUNREACH, EADDRNOTAVAIL, EACCES, EPERM: .unreachable
-            default: .connectionRefused
-            }
-        default: return .connectionRefused
-        }
-    }
-
     // MARK: Links of rules
 
     /// Returns the link of a rule; the device's if the rule has no conditions of its own.
@@ -217,6 +155,7 @@ extension ProxyCore {
     /// its open connections.
     func setForward(_ settings: ForwardSettings) {
         forward = settings
+        updateAdmission()
         let treatments = Set(settings.rules.rules.map(\.treatment))
         linkDriver.rulesChanged { treatments.contains($0) ? self.conditions(of: $0) : nil }
     }

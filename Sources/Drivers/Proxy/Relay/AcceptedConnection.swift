@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// A client connection on its way to the relay that forwards it: from the relay that accepted it, or from the link.
+/// A client connection on its way from the relay that accepted it to the relay that forwards it.
 package struct AcceptedConnection: Sendable {
     /// A dial that has been started.
     struct Dial: Sendable {
@@ -11,15 +11,13 @@ package struct AcceptedConnection: Sendable {
     }
 
     let client: OwnedSocket
+    /// -1 until a client has named its destination.
     let number: Int
     let seed: UInt64
     let startedAt: NIODeadline
-    /// See ``RelayPortConfiguration/admit``.
     let proxiesPassed: [Int]
     /// `nil` if the upstream's addresses are not known yet.
     let dial: Result<Dial, IOError>?
-    /// Whether the dial is established.
-    var isEstablished = false
-
-    var key: ConnectionKey { ConnectionKey(number: number, startedAt: startedAt) }
+    /// The state of a client that names its destination.
+    var tunnel: TunnelRequest?
 }

@@ -13,8 +13,10 @@ package struct DetachedConnection: Sendable {
     package let pending: PerDirection<ByteBuffer>
     /// The directions in which a FIN was forwarded.
     package let isFinished: PerDirection<Bool>
-    /// See ``RelayPortConfiguration/admit``.
+    /// See ``RelayPortConfiguration/Admission``.
     package let proxiesPassed: [Int]
     /// See ``RelayPortConfiguration/recordDial``.
     package let dialRecords: [DialRecord]
+    /// A forward proxy's client whose tunnel is not established.
+    package var tunnel: TunnelRequest?
 }

@@ -53,38 +53,23 @@
         private func admit(_ descriptor: CInt, _ port: RelayPort) {
             let client = OwnedSocket(descriptor)
             let configuration = port.configuration
-            guard let proxiesPassed = configuration.admit(descriptor) else { return client.reset() }
+            guard let admission = configuration.admit(descriptor) else { return client.reset() }
             configuration.slots.acquire()
             port.traffic.accepted += 1
             // The accepting relay dials even if another relay forwards the connection, so that upstream connections
             // open in accept order.
             let accepted = AcceptedConnection(
-                client: client, number: configuration.numbers.next(), seed: port.seed, startedAt: .now(),
-                proxiesPassed: proxiesPassed,
+                client: client, number: admission.tunnel == nil ? configuration.numbers.next() : -1, seed: port.seed,
+                startedAt: .now(), proxiesPassed: admission.proxiesPassed,
                 dial: configuration.addresses.map {
-                    Self.startDial($0[...], proxiesPassed: proxiesPassed, configuration)
-                })
-            let assigned = relay.assignConnection(allowOthers: accepted.dial != nil)
+                    Self.startDial($0[...], proxiesPassed: admission.proxiesPassed, configuration)
+                },
+                tunnel: admission.tunnel)
+            let assigned = relay.assignConnection(allowOthers: accepted.dial != nil || accepted.tunnel != nil)
             if assigned === relay { return add(accepted, port) }
             let token = port.token
             assigned.perform { loop in
                 // The port is open here: the accepting relay opens it after the other relays and closes it before them.
-                guard let port = loop.ports[token] else {
-                    preconditionFailure("a connection was handed to a relay where its port is not open")
-                }
-                loop.add(accepted, port)
-            }
-        }
-
-        /// Takes over an established connection that the link has carried, on this relay or on one with fewer connections.
-        package func adopt(_ accepted: AcceptedConnection, on token: RelayToken) {
-            // The proxy hands over before it freezes the port.
-            guard let port = ports[token] else {
-                preconditionFailure("a connection was handed to a relay where its port is not open")
-            }
-            let assigned = relay.assignConnection(allowOthers: true)
-            if assigned === relay { return add(accepted, port) }
-            assigned.perform { loop in
                 guard let port = loop.ports[token] else {
                     preconditionFailure("a connection was handed to a relay where its port is not open")
                 }
@@ -103,7 +88,8 @@
             port.connections.insert(index)
             if let dial = accepted.dial {
                 dialStarted(connection, dial)
-                if accepted.isEstablished { connection.isDialling = false }
+            } else if connection.tunnel != nil {
+                startNegotiating(connection)
             } else {
                 port.configuration.resolveUpstream(token)
             }

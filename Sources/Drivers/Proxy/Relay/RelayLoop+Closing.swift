@@ -44,16 +44,17 @@
                 close(connection, resetting: [.client, .server])
                 return nil
             }
-            let status = connection.status
             if connection.isDialling, !connection.earlierDials.isEmpty { _ = connection.selectEstablishedDial() }
-            for direction in Direction.allCases where connection.sockets[direction].descriptor >= 0 {
-                _ = crelay_epoll_remove(epoll, connection.sockets[direction].descriptor)
-            }
-            connection.closeEarlierDials()
             let server = connection.sockets.down.descriptor
             // A dial may be established before its event is handled. It is kept, so that the server gets one
             // connection.
             let isDialling = connection.isDialling && (try? SystemSocket.remoteAddress(of: server)) == nil
+            if !isDialling, !tunnelEstablished(connection) { return nil }
+            let status = connection.status
+            for direction in Direction.allCases where connection.sockets[direction].descriptor >= 0 {
+                _ = crelay_epoll_remove(epoll, connection.sockets[direction].descriptor)
+            }
+            connection.closeEarlierDials()
             if isDialling && server >= 0 { SystemSocket.close(server) }
             let pending = connection.takeHeldBytes(buffers.pipes)
             remove(connection)
@@ -66,7 +67,8 @@
                 server: isDialling ? nil : OwnedSocket(server), pending: pending,
                 isFinished: PerDirection(
                     up: connection.streams.up.hasForwardedFIN, down: connection.streams.down.hasForwardedFIN),
-                proxiesPassed: connection.proxiesPassed, dialRecords: isDialling ? [] : connection.dialRecords)
+                proxiesPassed: connection.proxiesPassed, dialRecords: isDialling ? [] : connection.dialRecords,
+                tunnel: connection.tunnel)
         }
 
         private func remove(_ connection: RelayedConnection) {

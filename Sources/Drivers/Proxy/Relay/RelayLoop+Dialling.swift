@@ -120,6 +120,7 @@
             let configuration = connection.port.configuration
             connection.closeDials()
             configuration.onDialFailed(error)
+            if connection.tunnel != nil { return tunnelFailed(connection, error) }
             close(connection, resetting: configuration.resetsClientOnDialFailure ? [.client] : [])
         }
 
@@ -140,6 +141,8 @@
 
         /// Dials the next address, or fails at the connection's deadline.
         func dialTimerFired(_ connection: RelayedConnection, at deadline: NIODeadline) {
+            // The client has not completed its request in time.
+            if connection.isNegotiating { return close(connection) }
             if deadline < connection.connectDeadline, !connection.remainingAddresses.isEmpty {
                 dial(connection, connection.remainingAddresses)
             } else {

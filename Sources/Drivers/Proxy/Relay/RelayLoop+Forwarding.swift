@@ -48,10 +48,14 @@
             if connection.isDialling {
                 if kind == .client {
                     // The client reset the connection; the server gets a RST instead of a connection without a client.
-                    if connection.sockets.up.hasError { close(connection, resetting: [.server]) }
+                    if connection.sockets.up.hasError {
+                        close(connection, resetting: [.server])
+                    } else if connection.isNegotiating {
+                        negotiate(connection)
+                    }
                     return
                 }
-                guard dialIsEstablished(connection) else { return }
+                guard dialIsEstablished(connection), tunnelEstablished(connection) else { return }
             }
             forward(connection, first: direction)
         }

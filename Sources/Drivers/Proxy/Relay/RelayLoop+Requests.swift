@@ -83,26 +83,24 @@
             return true
         }
 
-        /// Returns the tokens of a port's connections.
+        /// Returns the tokens of a port's connections, without clients that have not named their destinations.
         package func connectionTokens(of token: RelayToken) -> [RelayToken] {
-            openPort(token).connections.compactMap { connections[$0]?.token }
+            openPort(token).connections.compactMap { connections[$0] }.filter { !$0.isNegotiating }.map(\.token)
         }
 
-        /// Sets the random seed of later connections and restarts their numbers at 0; does nothing unless this relay
-        /// accepts.
+        /// Sets the random seed of later connections; the accepting relay restarts their numbers at 0.
         package func reseed(_ token: RelayToken, _ seed: UInt64) {
             let port = openPort(token)
-            if port.listener == nil { return }
-            port.configuration.numbers.restart()
+            if port.listener != nil { port.configuration.numbers.restart() }
             port.seed = seed
         }
 
         /// Returns a port's counters.
         package func traffic(of token: RelayToken) -> RelayedTraffic { openPort(token).traffic(connections) }
 
-        /// Returns the status of each of a port's connections.
+        /// Returns the status of each of a port's connections, without clients that have not named their destinations.
         package func statuses(of token: RelayToken) -> [RelayedConnectionStatus] {
-            openPort(token).connections.compactMap { connections[$0]?.status }
+            openPort(token).connections.compactMap { connections[$0] }.filter { !$0.isNegotiating }.map(\.status)
         }
 
         /// Accepts waiting clients after a slot was released. Does nothing if the port is closed.
@@ -114,7 +112,11 @@
         package func dial(_ token: RelayToken, _ addresses: Result<[SocketAddress], any Error>) {
             guard let connection = activeConnection(token), connection.isDialling else { return }
             switch addresses {
-            case .success(let addresses): dial(connection, addresses[...])
+            case .success(let addresses):
+                if connection.tunnel != nil {
+                    connection.connectDeadline = .now() + connection.port.configuration.connectTimeout
+                }
+                dial(connection, addresses[...])
             case .failure(let error): dialFailed(connection, error)
             }
             startDialTimers()

@@ -22,13 +22,14 @@ package struct RelayPortConfiguration: Sendable {
     let seed: UInt64
     /// Returns the most bytes that one direction of a connection may hold now.
     let bytesHeldMax: @Sendable () -> Int
-    /// Returns the numbers of the proxies of this process through which the connection of an accepted socket has
-    /// passed, or `nil` if the connection must be reset.
-    let admit: @Sendable (CInt) -> [Int]?
+    /// Admits an accepted socket; returns `nil` if the connection must be reset.
+    let admit: @Sendable (CInt) -> Admission?
+    /// The requests to a forward proxy; `nil` for a proxy of one upstream.
+    let tunnels: TunnelCallbacks?
     /// Sets options of an upstream socket before it connects.
     let configureUpstreamSocket: @Sendable (CInt) -> Void
     /// Records a dial before it starts, and binds its socket if the record needs a local port. Takes the socket, the
-    /// address and the result of ``admit``; returns `nil` if the dial needs no record. The record lives until the
+    /// address and ``Admission/proxiesPassed``; returns `nil` if the dial needs no record. The record lives until the
     /// socket closes.
     let recordDial: @Sendable (CInt, SocketAddress, [Int]) -> DialRecord?
     /// Requests the upstream's addresses for a connection; they are passed to ``RelayLoop/dial(_:_:)``.
@@ -41,12 +42,23 @@ package struct RelayPortConfiguration: Sendable {
     /// Called with the bytes read in each direction when a relay has closed a connection and released its slot.
     let onClosed: (@Sendable (ConnectionKey, PerDirection<Int>) -> Void)?
 
+    /// An accepted client.
+    package struct Admission: Sendable {
+        /// The numbers of the proxies of this process through which the connection has passed.
+        package var proxiesPassed: [Int] = []
+        /// The state of a client that names its destination.
+        package var tunnel: TunnelRequest?
+
+        package init() {}
+    }
+
     /// Creates a configuration; the parameters are described at the properties.
     package init(
         addresses: [SocketAddress]?, connectTimeout: TimeAmount, attemptDelay: TimeAmount,
         resetsClientOnDialFailure: Bool, slots: ConnectionSlots, numbers: ConnectionNumbers, seed: UInt64,
         bytesHeldMax: @escaping @Sendable () -> Int,
-        admit: @escaping @Sendable (CInt) -> [Int]?,
+        admit: @escaping @Sendable (CInt) -> Admission?,
+        tunnels: TunnelCallbacks? = nil,
         configureUpstreamSocket: @escaping @Sendable (CInt) -> Void,
         recordDial: @escaping @Sendable (CInt, SocketAddress, [Int]) -> DialRecord?,
         resolveUpstream: @escaping @Sendable (RelayToken) -> Void,
@@ -63,6 +75,7 @@ package struct RelayPortConfiguration: Sendable {
         self.seed = seed
         self.bytesHeldMax = bytesHeldMax
         self.admit = admit
+        self.tunnels = tunnels
         self.configureUpstreamSocket = configureUpstreamSocket
         self.recordDial = recordDial
         self.resolveUpstream = resolveUpstream

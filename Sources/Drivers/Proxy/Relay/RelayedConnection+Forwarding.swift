@@ -132,12 +132,24 @@
                 if sent < count && !isInterrupted { receiverIsFull(direction) }
             }
             if sent < count {
-                let held = UnsafeMutableRawPointer.allocate(byteCount: count - sent, alignment: 1)
-                held.copyMemory(from: buffers.scratch.baseAddress! + sent, byteCount: count - sent)
-                streams[direction].buffer = held
-                streams[direction].bufferOffset = 0
-                streams[direction].bytesHeld = count - sent
+                hold(UnsafeRawBufferPointer(rebasing: buffers.scratch[sent..<count]), direction)
             }
+        }
+
+        /// Holds a copy of bytes for the receiving socket, while no others are held.
+        private func hold(_ bytes: UnsafeRawBufferPointer, _ direction: Direction) {
+            let held = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+            held.copyMemory(from: bytes)
+            streams[direction].buffer = held.baseAddress
+            streams[direction].bufferOffset = 0
+            streams[direction].bytesHeld = bytes.count
+        }
+
+        /// Holds the bytes that a client has sent before its tunnel was established.
+        func holdEarly(_ bytes: ByteBuffer) {
+            guard bytes.readableBytes > 0 else { return }
+            bytes.withUnsafeReadableBytes { hold($0, .up) }
+            recordRead(bytes.readableBytes, .up)
         }
 
         /// Records the result of a read; a negative count means `errno`.

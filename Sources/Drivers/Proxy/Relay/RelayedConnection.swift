@@ -44,12 +44,16 @@
 
         let port: RelayPort
         let token: RelayToken
-        let number: Int
-        let seed: UInt64
+        /// -1 until a client has named its destination.
+        var number: Int
+        var seed: UInt64
         let startedAt: NIODeadline
         /// The sockets by the direction in which they send: the client's is `up`.
         var sockets: PerDirection<Socket>
         var streams = PerDirection(up: Stream(), down: Stream())
+        /// The state of a client that names its destination, until its tunnel is established.
+        var tunnel: TunnelRequest?
+        /// Whether the server is not connected.
         var isDialling = true
         /// Upstream addresses not dialled yet.
         var remainingAddresses: ArraySlice<SocketAddress> = []
@@ -65,7 +69,7 @@
         /// are obsolete.
         var dialTimer: NIODeadline?
         /// The time at which the connection attempt fails unless a dial is established.
-        var connectDeadline: NIODeadline { startedAt + port.configuration.connectTimeout }
+        var connectDeadline: NIODeadline
         /// The relay's round of the last event.
         var lastActiveRound: UInt64 = 0
         /// The time of the last event.
@@ -85,11 +89,16 @@
             seed = accepted.seed
             startedAt = accepted.startedAt
             lastActive = accepted.startedAt
+            tunnel = accepted.tunnel
+            connectDeadline = startedAt + port.configuration.connectTimeout
             proxiesPassed = accepted.proxiesPassed
             let client = accepted.client.take()
             precondition(client >= 0, "an accepted connection was given to two relays")
             sockets = PerDirection(up: Socket(descriptor: client), down: Socket(descriptor: -1))
         }
+
+        /// Whether the client has not named its destination.
+        var isNegotiating: Bool { tunnel != nil && tunnel?.destination == nil }
 
         /// Whether a peer is gone.
         var hasPeerGone: Bool { sockets.up.isPeerGone || sockets.down.isPeerGone }

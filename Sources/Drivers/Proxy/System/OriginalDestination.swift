@@ -18,18 +18,15 @@ enum OriginalDestination {
         #endif
     }
 
-    /// Returns the address to which the client of an accepted channel has connected. That is the channel's local address
-    /// if the connection was not redirected; `nil` if the system does not report it. Called on the channel's event loop.
-    static func address(of channel: any Channel) -> SocketAddress? {
+    /// Returns the address to which the client of an accepted socket has connected. That is the socket's local address if
+    /// the connection was not redirected; `nil` if the system does not report it.
+    static func address(of descriptor: CInt) -> SocketAddress? {
         #if os(Linux)
             let levels = [CInt(IPPROTO_IP), CInt(IPPROTO_IPV6)]
-            return try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-                descriptor in
-                // A socket for both families has an IPv4 destination if its client has an IPv4 address.
-                levels.lazy.compactMap { level in
-                    try? SystemSocket.address("getsockopt") { getsockopt(descriptor, level, option, $0, $1) }
-                }.first
-            } ?? nil
+            // A socket for both families has an IPv4 destination if its client has an IPv4 address.
+            return levels.lazy.compactMap { level in
+                try? SystemSocket.address("getsockopt") { getsockopt(descriptor, level, option, $0, $1) }
+            }.first
         #else
             return nil
         #endif

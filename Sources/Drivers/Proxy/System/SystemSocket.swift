@@ -25,9 +25,6 @@ package enum SystemSocket {
         #endif
     }
 
-    /// Returns another descriptor of a socket, or -1.
-    package static func duplicate(_ descriptor: CInt) -> CInt { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
-
     /// Returns the bytes that a socket's peer has not acknowledged; 0 on systems that do not report it (macOS).
     package static func unacknowledgedBytes(of descriptor: CInt) -> Int {
         #if os(Linux)

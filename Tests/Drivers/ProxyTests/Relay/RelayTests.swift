@@ -30,7 +30,7 @@
             ///   - admit: See ``Proxy/Relay/RelayPortConfiguration``.
             init(
                 slotsMax: Int = 10, isUpstreamOpen: Bool = true, resetsClientOnDialFailure: Bool = true,
-                admit: @escaping @Sendable (CInt) -> [Int]? = { _ in [] }
+                admit: @escaping @Sendable (CInt) -> RelayPortConfiguration.Admission? = { _ in .init() }
             ) throws {
                 let relay = try #require(Relay.all.first)
                 let (upstream, upstreamPort) = try TestSocket.listen()
