@@ -83,13 +83,13 @@ import Testing
         }
     }
 
-    @Test func aStopWhileTunnelsMoveToTheFastPath() async throws {
+    @Test func aStopWhileTheFastPathOpensTunnels() async throws {
         for delay in 0..<40 {
             try await ForwardProxyTests.withForwardProxy { proxy, _, port in
                 let clients = try await blocking {
                     try (0..<20).map { _ in try Self.connect(proxy, "api.test:\(port)") }
                 }
-                // Another moment of the hand-over each time; nothing depends on the length of the wait.
+                // Another moment of the opening each time; nothing depends on the length of the wait.
                 try await Task.sleep(for: .microseconds(delay * 100))
                 await proxy.stop(grace: .zero)
                 for client in clients { _ = client.receiveToFailure() }
