@@ -131,4 +131,6 @@ package enum Signals {
     package static let interrupt = SIGINT
     /// SIGTERM: a request to stop.
     package static let terminate = SIGTERM
+    /// SIGHUP: the end of the terminal, or a request to read the configuration again.
+    package static let hangup = SIGHUP
 }

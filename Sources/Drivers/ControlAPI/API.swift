@@ -124,13 +124,17 @@ public final class API: Sendable {
 
     /// Creates the proxies of a configuration, which has the format of the body of `POST /populate`.
     ///
-    /// - Returns: The created proxies, and the error of the first proxy that was not created.
-    public func load(_ json: [UInt8]) async -> (proxies: [LoadedProxy], problem: String?) {
+    /// - Parameter again: Whether the proxies of the last configuration become those of this one. A proxy whose addresses
+    ///   are the same keeps its connections, and proxies that requests have created remain.
+    /// - Returns: The proxies, up to the first one that failed, and its error. A configuration that cannot be read changes
+    ///   nothing.
+    public func load(_ json: [UInt8], again: Bool = false) async -> (proxies: [LoadedProxy], problem: String?) {
         do {
             let configuration = try Self.configuration(json)
             for warning in configuration.warnings { logger.warning("configuration: \(warning)") }
-            let (created, error) = await registry.populate(try configuration.requests.get())
-            return (created.map(LoadedProxy.init), error?.text)
+            let requests = try configuration.requests.get()
+            let (proxies, error) = await again ? registry.reload(requests) : registry.load(requests)
+            return (proxies.map(LoadedProxy.init), error?.text)
         } catch {
             return ([], error.text)
         }

@@ -123,6 +123,9 @@ struct ForwardRequest: Sendable {
     private static func link(
         _ fields: JSONFields, _ known: [String: Conditions], json: String
     ) throws(APIError) -> (name: String, Conditions) {
+        if fields["reset_after_ms"] != nil {
+            throw .badBody("the link of a rule has no reset_after_ms; set it at the link of the proxy")
+        }
         if let name = try fields.text("profile"), let conditions = known[name] { return (name, conditions) }
         switch try LinkSetting(fields) {
         case .constant(let conditions, let profile?): return (profile, conditions)

@@ -33,7 +33,7 @@ struct ManagedProxy {
     /// The settings whose rules `POST /reset` restores.
     let initialForward: ForwardSettings?
     /// The link that `POST /reset` restores.
-    let initialLink: LinkSetting
+    var initialLink: LinkSetting
     /// The way client connections are closed if the upstream is unreachable.
     let unreachableUpstream: UnreachableUpstream
     var seed: UInt64

@@ -17,6 +17,8 @@ actor ProxyRegistry {
     typealias Resolver = @Sendable (String) async throws(ProxyError) -> Endpoint
 
     var proxies: [ByteKey: ManagedProxy] = [:]
+    /// The proxies of the configuration file, as it was applied last.
+    var configured: [ByteKey: ProxyRequest] = [:]
     let limits: ServerLimits
     let resolver: Resolver
     var isClosed = false
@@ -143,8 +145,7 @@ actor ProxyRegistry {
     /// Creates a proxy, or replaces the one with the same name, which remains if the new one cannot start.
     ///
     /// - Parameter address: The listen address; `nil` for a disabled proxy.
-    private func createOrReplace(_ request: ProxyRequest, at address: Endpoint?) async throws(APIError) -> ManagedProxy
-    {
+    func createOrReplace(_ request: ProxyRequest, at address: Endpoint?) async throws(APIError) -> ManagedProxy {
         let existing = proxies[ByteKey(request.name)]
         if existing?.isAdopted == true { throw Self.isAdopted }
         guard existing != nil || proxies.count + proxiesBeingCreated < limits.proxiesMax else {
@@ -188,7 +189,7 @@ actor ProxyRegistry {
         return proxy
     }
 
-    private func checkLimits(of request: ProxyRequest) throws(APIError) {
+    func checkLimits(of request: ProxyRequest) throws(APIError) {
         guard request.toxics.count <= limits.toxicsMax else { throw tooManyToxics }
         try checkLimits(of: request.faults)
     }

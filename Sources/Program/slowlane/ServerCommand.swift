@@ -12,6 +12,7 @@ struct ServerCommand: AsyncParsableCommand {
             Examples:
               slowlane server
               slowlane server --config toxiproxy.json --seed 7
+              slowlane server --port 0 --ready-file ready.json --exit-with-parent
               slowlane server --host 0.0.0.0 --token "$TOKEN" --allow-host ci-host
 
             A proxy of the file has optional toxics, faults (rules as for 'slowlane proxy --fault'), a link and a seed:
@@ -35,7 +36,8 @@ struct ServerCommand: AsyncParsableCommand {
               SLOWLANE_DASHBOARD_FILES=DIR    read the files of the dashboard from a folder
 
             SIGINT and SIGTERM stop the server and close all connections; with --exit-with-parent also the end of the \
-            parent process.
+            parent process. SIGHUP applies the file of --config again: proxies whose addresses are the same keep their \
+            connections, and proxies that are no longer in the file are deleted.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid configuration; 69 cannot bind the port.
             """)
@@ -117,6 +119,12 @@ struct ServerCommand: AsyncParsableCommand {
     @Flag(help: "Stop when the parent process has ended.")
     var exitWithParent = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Write a JSON file with the address, the process and the proxies once they are ready; removed at the end.",
+            valueName: "file"))
+    var readyFile: String?
+
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
@@ -159,6 +167,7 @@ struct ServerCommand: AsyncParsableCommand {
         server.logLevel = environment["LOG_LEVEL"] ?? ""
         server.isQuiet = quiet
         server.stopsWithParent = exitWithParent
+        server.readyPath = readyFile
         do throws(ForegroundServer.StartError) {
             try await server.run(console)
         } catch {

@@ -80,6 +80,10 @@ import Wire
         (#""to":[{"pattern":"a.test=wifi","action":"block"}]"#, "the action"),
         (#""to":[{"pattern":"a.test=wifi","link":{"profile":"3g"}}]"#, "to, entry 1"),
         (#""to":[{"pattern":"a.test","link":{"timeline":"subway"}}]"#, "the link of a rule is constant"),
+        (
+            #""to":[{"pattern":"a.test","link":{"profile":"3g","reset_after_ms":5}}]"#,
+            "the link of a rule has no reset_after_ms"
+        ),
         (#""to":[{"pattern":"a.test","link":{}}]"#, "expected one of profile"),
         (#""map":["a.test"]"#, "map, entry 1: \"a.test\", column 1: '=' is missing"),
         (#""map":["a.test=127.0.0.1:0"]"#, "map, entry 1"), (#""map":{"a.test":"b.test"}"#, "map is not an array"),

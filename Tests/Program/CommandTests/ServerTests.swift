@@ -192,6 +192,55 @@ import Testing
         #expect(many.status == 65 && many.errors.contains("a proxy has at most 2 faults (--max-faults)"))
     }
 
+    /// SIGHUP applies a changed file: what is the same stays open, and a file that cannot be read changes nothing.
+    @Test func aConfigurationIsAppliedAgain() async throws {
+        let folder = try TemporaryFolder()
+        let (listener, upstream) = try TestSocket.listen()
+        let (file, ready) = (folder.url.appending(path: "p.json"), folder.url.appending(path: "ready.json"))
+        func write(_ entries: [String: String]) throws {
+            let proxies = entries.sorted { $0.key < $1.key }.map { name, more in
+                #"{"name":"\#(name)","listen":"127.0.0.1:0","upstream":"127.0.0.1:\#(upstream)"\#(more)}"#
+            }
+            try Data("[\(proxies.joined(separator: ","))]".utf8).write(to: file)
+        }
+        func ports() throws -> [String: Int] {
+            let json = try JSONSerialization.jsonObject(with: Data(contentsOf: ready)) as? [String: Any]
+            let rows = try #require(json?["proxies"] as? [[String: Any]])
+            return Dictionary(
+                uniqueKeysWithValues: rows.map {
+                    ($0["name"] as? String ?? "", Int(($0["listen"] as? String ?? "").split(separator: ":")[1]) ?? 0)
+                })
+        }
+        try write(["a": #","toxics":[{"type":"latency"}]"#, "old": ""])
+        let status = try await withServer(["--config", file.path(), "--ready-file", ready.path()]) { url, server in
+            func reload(_ word: String) async throws {
+                server.signal(SIGHUP)
+                _ = try await server.errors.line(with: word)
+            }
+            let before = try ports()
+            let port = try #require(before["a"])
+            let open = try await blocking { (try TestSocket.connect(port: port), try listener.accept()) }
+            let faults = #","link":{"profile":"wifi"},"faults":["GET times 2 before-request respond 503 body busy"]"#
+            try write(["a": faults, "new": ""])
+            try await reload("applied again: proxies a, new")
+            #expect(try ports()["a"] == port && ports().keys.sorted() == ["a", "new"])
+            let list = try await Command.run("list", "--host", url)
+            #expect(!list.output.contains("old") && list.output.contains("enabled\t0\n"), "\(list.output)")
+            let reply = try await blocking { try HTTPPeer(port: port).ask("GET", "/") }
+            #expect(reply.status == 503 && reply.body == "busy")
+            try await blocking {
+                try open.1.send(Array("still open".utf8))
+                #expect(try open.0.receive(exactly: 10) == Array("still open".utf8))
+            }
+            try Data("[{".utf8).write(to: file)
+            try await reload("p.json: ")
+            #expect(try ports().keys.sorted() == ["a", "new"])
+            #expect(try await blocking { try HTTPPeer(port: port).ask("GET", "/") }.status == 503)
+        }
+        #expect(status == 0)
+        #expect(!FileManager.default.fileExists(atPath: ready.path()))
+    }
+
     @Test func theEndOfTheParentStopsTheServer() async throws {
         // The shell starts the server in the background and ends when its input ends.
         let shell = try Command(

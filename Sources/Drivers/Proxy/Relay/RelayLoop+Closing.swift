@@ -68,7 +68,7 @@
                 isFinished: PerDirection(
                     up: connection.streams.up.hasForwardedFIN, down: connection.streams.down.hasForwardedFIN),
                 proxiesPassed: connection.proxiesPassed, dialRecords: isDialling ? [] : connection.dialRecords,
-                tunnel: connection.tunnel)
+                tunnel: connection.tunnel?.request)
         }
 
         private func remove(_ connection: RelayedConnection) {

@@ -15,7 +15,7 @@
     extension RelayLoop {
         /// Starts a client's negotiation, or requests the addresses of a destination that is known already.
         func startNegotiating(_ connection: RelayedConnection) {
-            if let destination = connection.tunnel?.redirected { return named(destination, by: connection) }
+            if let destination = connection.tunnel?.request.redirected { return named(destination, by: connection) }
             let deadline = connection.startedAt + ForwardClient.negotiationTimeMax
             connection.dialTimer = deadline
             timers.insert(Timer(deadline: deadline, token: connection.token))
@@ -24,14 +24,14 @@
         /// Reads a client's request for a destination.
         func negotiate(_ connection: RelayedConnection) {
             while true {
-                while let step = connection.tunnel?.negotiation.next() {
+                while let step = connection.tunnel?.request.negotiation.next() {
                     switch step {
                     case .reply(let bytes):
                         // The socket's buffer has room for the few short replies of a negotiation.
                         if !reply(bytes, to: connection) { return close(connection) }
                     case .open(let destination): return named(destination, by: connection)
                     case .forwardRequests, .refuse:
-                        connection.tunnel?.step = step
+                        connection.tunnel?.request.step = step
                         return passToProxy(connection)
                     }
                 }
@@ -40,7 +40,7 @@
                 let count = recv(client, buffers.scratch.baseAddress, buffers.scratch.count, 0)
                 if count > 0 {
                     let bytes = UnsafeRawBufferPointer(rebasing: buffers.scratch[..<count])
-                    connection.tunnel?.negotiation.received(ByteBuffer(bytes: bytes))
+                    connection.tunnel?.request.negotiation.received(ByteBuffer(bytes: bytes))
                 } else if count < 0, errno == EAGAIN {
                     return connection.sockets.up.isReadable = false
                 } else if count == 0 || errno != EINTR {
@@ -51,7 +51,7 @@
 
         private func named(_ destination: Destination, by connection: RelayedConnection) {
             let configuration = connection.port.configuration
-            connection.tunnel?.destination = destination
+            connection.tunnel?.request.destination = destination
             connection.dialTimer = nil
             connection.number = configuration.numbers.next()
             connection.seed = connection.port.seed
@@ -64,7 +64,7 @@
         /// Handles that the destination is connected: writes the reply, and holds the client's early bytes for the
         /// destination. Returns `false` if the connection is closed.
         func tunnelEstablished(_ connection: RelayedConnection) -> Bool {
-            guard var tunnel = connection.tunnel else { return true }
+            guard var tunnel = connection.tunnel?.request else { return true }
             connection.tunnel = nil
             connection.port.configuration.tunnels?.onEstablished(connection.key)
             if tunnel.redirected == nil, !reply(tunnel.negotiation.established(), to: connection) {
@@ -77,7 +77,7 @@
 
         /// Handles that the destination cannot be connected.
         func tunnelFailed(_ connection: RelayedConnection, _ error: any Error) {
-            connection.tunnel?.failure = ConnectFailure(dialError: error)
+            connection.tunnel?.request.failure = ConnectFailure(dialError: error)
             passToProxy(connection)
         }
 

@@ -42,6 +42,13 @@
             var hasForwardedFIN = false
         }
 
+        /// The state of a client without a tunnel; a class, because most connections have none and it is larger than they are.
+        final class Tunnel {
+            var request: TunnelRequest
+
+            init(_ request: TunnelRequest) { self.request = request }
+        }
+
         let port: RelayPort
         let token: RelayToken
         /// -1 until a client has named its destination.
@@ -52,7 +59,7 @@
         var sockets: PerDirection<Socket>
         var streams = PerDirection(up: Stream(), down: Stream())
         /// The state of a client that names its destination, until its tunnel is established.
-        var tunnel: TunnelRequest?
+        var tunnel: Tunnel?
         /// Whether the server is not connected.
         var isDialling = true
         /// Upstream addresses not dialled yet.
@@ -89,7 +96,7 @@
             seed = accepted.seed
             startedAt = accepted.startedAt
             lastActive = accepted.startedAt
-            tunnel = accepted.tunnel
+            tunnel = accepted.tunnel.map(Tunnel.init)
             connectDeadline = startedAt + port.configuration.connectTimeout
             proxiesPassed = accepted.proxiesPassed
             let client = accepted.client.take()
@@ -98,7 +105,7 @@
         }
 
         /// Whether the client has not named its destination.
-        var isNegotiating: Bool { tunnel != nil && tunnel?.destination == nil }
+        var isNegotiating: Bool { tunnel.map { $0.request.destination == nil } ?? false }
 
         /// Whether a peer is gone.
         var hasPeerGone: Bool { sockets.up.isPeerGone || sockets.down.isPeerGone }

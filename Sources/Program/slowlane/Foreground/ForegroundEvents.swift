@@ -13,6 +13,8 @@ final class ForegroundEvents: Sendable {
         case line(InputLine)
         /// SIGINT or SIGTERM.
         case signal
+        /// SIGHUP.
+        case reload
         /// The end of standard input.
         case inputEnded
         /// The end of the parent process.
@@ -42,6 +44,12 @@ final class ForegroundEvents: Sendable {
         (stream, continuation) = AsyncStream.makeStream(of: Event.self)
         if endsWithOutput { StandardStream.onOutputFailure { [continuation] in continuation.yield(.outputFailed) } }
         Signals.on([Signals.interrupt, Signals.terminate]) { [self] in receiveSignal() }
+    }
+
+    /// Catches SIGHUP from now on, unless the process ignores it (`nohup`).
+    func catchReload() {
+        if Signals.isIgnored(Signals.hangup) { return }
+        Signals.on([Signals.hangup]) { [continuation] in continuation.yield(.reload) }
     }
 
     /// Sets the closure that is called before a second signal ends the process. It must return soon.

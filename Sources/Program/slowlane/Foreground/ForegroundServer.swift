@@ -4,6 +4,7 @@ internal import Foundation
 internal import Logging
 internal import NIOPosix
 internal import Proxy
+internal import Wire
 
 /// A server of the control API in the foreground, until a signal or the end of the parent process stops it.
 struct ForegroundServer {
@@ -50,6 +51,8 @@ struct ForegroundServer {
     var isQuiet = false
     /// Whether the end of the parent process stops the server.
     var stopsWithParent = false
+    /// The path of the file that exists while the server is ready.
+    var readyPath: String?
 
     private let host: String
     private let port: String
@@ -85,11 +88,25 @@ struct ForegroundServer {
         // A signal may arrive as soon as the line "listening" is printed.
         let events = ForegroundEvents()
         if stopsWithParent { ParentMonitor.start(events.parent) { events.receive(.parentExited) } }
-        let configured = try await load(api, console, logger)
+        // Toxiproxy's server has no handler of SIGHUP.
+        if configurationPath != nil, !isToxiproxy { events.catchReload() }
+        // The file of a server that was killed is not that of this one.
+        removeReadyFile()
+        let proxies = try await load(api, console, logger)
         let server = try await start(api, address, console, logger)
-        announce(Endpoint(host: address.host, port: server.port), configured, console, logger)
+        let bound = Endpoint(host: address.host, port: server.port)
+        do {
+            try writeReadyFile(bound, proxies)
+        } catch {
+            console.error("--ready-file \(readyPath ?? ""): \(error.localizedDescription)")
+            await server.stop()
+            await api.close()
+            throw .unavailable
+        }
+        announce(bound, proxies.map { ", proxies \($0.map(\.name).joined(separator: ", "))" } ?? "", console, logger)
         console.writeAsynchronously()
-        _ = await events.next()
+        while case .reload? = await events.next() { await reload(api, bound, console, logger) }
+        removeReadyFile()
         await server.stop()
         await api.close()
         if isToxiproxy {
@@ -133,12 +150,14 @@ struct ForegroundServer {
         }
     }
 
-    /// Creates the proxies of the configuration and returns a text about them for the line "listening".
-    private func load(_ api: API, _ console: Console, _ logger: Logger) async throws(StartError) -> String {
-        guard let configurationPath else { return "" }
+    /// Creates the proxies of the configuration and returns them; `nil` if there is no configuration.
+    private func load(
+        _ api: API, _ console: Console, _ logger: Logger
+    ) async throws(StartError) -> [API.LoadedProxy]? {
+        guard let configurationPath else { return nil }
         guard let data = FileManager.default.contents(atPath: configurationPath) else {
             try await loadFailed(configurationPath, "cannot be read", "Error reading config file", api, console, logger)
-            return ""
+            return nil
         }
         let (proxies, problem) = await api.load(Array(data))
         if isToxiproxy {
@@ -153,14 +172,50 @@ struct ForegroundServer {
         if let problem {
             try await loadFailed(
                 configurationPath, problem, "Failed to populate proxies from file", api, console, logger)
-            return ""
+            return nil
         }
         if isToxiproxy {
             logger.info(
                 "Populated proxies from file",
                 metadata: ["config": "\(configurationPath)", "proxies": .stringConvertible(proxies.count)])
         }
-        return ", proxies \(proxies.map(\.name).joined(separator: ", "))"
+        return proxies
+    }
+
+    /// Applies the configuration again.
+    private func reload(_ api: API, _ address: Endpoint, _ console: Console, _ logger: Logger) async {
+        guard let configurationPath else { return }
+        guard let data = FileManager.default.contents(atPath: configurationPath) else {
+            return logger.error("--config \(configurationPath): cannot be read; nothing has changed")
+        }
+        let (proxies, problem) = await api.load(Array(data), again: true)
+        if let problem { return logger.error("--config \(configurationPath): \(problem)") }
+        do {
+            try writeReadyFile(address, proxies)
+        } catch {
+            logger.error("--ready-file \(readyPath ?? ""): \(error.localizedDescription)")
+        }
+        logger.info("configuration applied again: proxies \(proxies.map(\.name).joined(separator: ", "))")
+    }
+
+    private func writeReadyFile(_ address: Endpoint, _ proxies: [API.LoadedProxy]?) throws {
+        guard let readyPath else { return }
+        let rows = (proxies ?? []).map { proxy in
+            JSONText.object([
+                ("name", JSONText.string(proxy.name)), ("listen", JSONText.string(proxy.listen)),
+                ("upstream", JSONText.string(proxy.upstream)), ("enabled", "\(proxy.isEnabled)"),
+            ])
+        }
+        let text = JSONText.object([
+            ("url", JSONText.string("http://\(address)")), ("port", "\(address.port)"),
+            ("pid", "\(ProcessInfo.processInfo.processIdentifier)"), ("seed", "\(seed)"),
+            ("proxies", "[\(rows.joined(separator: ", "))]"),
+        ])
+        try Data("\(text)\n".utf8).write(to: URL(filePath: readyPath), options: .atomic)
+    }
+
+    private func removeReadyFile() {
+        if let readyPath { try? FileManager.default.removeItem(atPath: readyPath) }
     }
 
     /// Reports that a configuration cannot be loaded. Toxiproxy's server logs that and starts.
