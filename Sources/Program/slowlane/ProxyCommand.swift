@@ -34,9 +34,9 @@ struct ProxyCommand: AsyncParsableCommand {
             with a whole URL, SOCKS 5, 4 and 4a, on one port ('curl -x http://127.0.0.1:9000
             https://example.com/'). All connections share one link, as on one device, and a
             client's request succeeds when the modelled handshake is complete. The address of
-            the port shows instructions in a browser (docs/forward-proxy.md).
+            the port shows instructions in a browser (docs/reference/forward-proxy.md).
 
-            A fault of HTTP exchanges is a rule on one line (docs/proxy.md):
+            A fault of HTTP exchanges is a rule on one line (docs/reference/faults.md):
               slowlane proxy --upstream 8000 --fault 'POST /notes/ nth 3 before-response stall'
               slowlane proxy --upstream 8000 --fault \\
                   'any * times 2 before-request respond 503 Retry-After: 1 body busy'

@@ -25,7 +25,7 @@ struct ServerCommand: AsyncParsableCommand {
 
             The server implements the API of Toxiproxy 2.12.0, which GET /version reports. Of its client libraries, the \
             tests use toxiproxy-python. Slowlane's own calls for links, seeds and single connections have paths under \
-            /slowlane/v1 (see docs/server.md). A symbolic link to slowlane with the \
+            /slowlane/v1 (see docs/reference/server.md). A symbolic link to slowlane with the \
             name 'toxiproxy-server', 'toxiproxy' or 'toxiproxy-cli' accepts the flags of that program.
 
             Environment variables:
@@ -52,7 +52,7 @@ struct ServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "JSON file of proxies to create at startup, in the format of POST /populate (see docs/server.md).",
+            "JSON file of proxies to create at startup, in the format of POST /populate (see docs/reference/server.md).",
             valueName: "file"))
     var config: String?
 

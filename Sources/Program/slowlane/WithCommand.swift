@@ -27,7 +27,7 @@ struct WithCommand: AsyncParsableCommand {
 
             The command has the standard streams, the terminal, the working directory and the variables of this one. \
             Signals are forwarded to it. At the end, lines on standard error list its hosts, connections and bytes, \
-            the faults, and UDP traffic, which does not pass through the link. docs/with.md describes what each mode \
+            the faults, and UDP traffic, which does not pass through the link. docs/reference/with.md describes what each mode \
             reaches.
 
             Exit status: that of the command, or 128 + N if signal N has ended it; 3 no connection passed, with \
