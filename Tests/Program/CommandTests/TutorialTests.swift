@@ -58,7 +58,8 @@ import Testing
                 "python",
                 [
                     "-c", "import sys, pytest; sys.path.insert(0, sys.argv[1]); sys.exit(pytest.main(sys.argv[2:]))",
-                    plugin, "-q", "-p", "slowlane_pytest", "-p", "no:cacheprovider", "-p", "no:schemathesis",
+                    plugin, "-q", "-p", "slowlane_pytest",
+                ] + ["cacheprovider", "schemathesis", "hypothesispytest", "anyio"].flatMap { ["-p", "no:\($0)"] } + [
                     "--slowlane-program=\(Command.binary.path())", "test_orders.py",
                 ], in: folder.url.path())
         }

@@ -12,7 +12,7 @@ public struct Demo: Sendable {
         /// The sync client.
         case current
         /// The sync client with eight known defects (`client: legacy`).
-        case legacy = "2013"
+        case legacy
     }
 
     /// The demonstration cannot run.
