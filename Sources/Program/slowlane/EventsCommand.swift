@@ -12,7 +12,7 @@ struct EventsCommand: AsyncParsableCommand {
             Examples:
               slowlane events
               slowlane events --proxy notes
-              slowlane events --json | jq 'select(.event == "exchange" and .data.end != null)'
+              slowlane events --json | jq 'select(.event == "exchange")'
 
             Each event is a line with the time, the proxy, the type and a text; with --json, an object with the fields 'id', \
             'event' and 'data', as docs/reference/events.md describes them. The first event is a snapshot. Summaries of each proxy, up \

@@ -16,7 +16,8 @@ struct ServerCommand: AsyncParsableCommand {
 
             A proxy of the file has optional toxics, faults (rules as for 'slowlane proxy --fault'), a link and a seed:
               [{"name": "api", "listen": "127.0.0.1:9000", "upstream": "127.0.0.1:8000",
-                "faults": ["POST * nth 3 before-response stall"], "link": {"profile": "edge"}}]
+                "faults": ["POST * nth 3 before-response stall"],
+                "link": {"profile": "edge"}}]
 
             Then, in another terminal:
               slowlane create redis --upstream 127.0.0.1:6379

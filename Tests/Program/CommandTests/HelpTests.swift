@@ -6,7 +6,8 @@ import Testing
 @Suite(.tags(.commands), .timeLimit(.minutes(5))) struct HelpTests {
     private static let commands: [[String]] = [
         [], ["proxy"], ["with"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
-        ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["explore"],
+        ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["events"],
+        ["run"], ["explore"],
         ["shrink"], ["merge-reports"], ["demo"], ["demo", "patterns"],
         ["mutation-test"],
         ["scenarios"],
@@ -38,6 +39,14 @@ import Testing
             #expect(isContinuation ? example.hasPrefix("      ") : isCommand, "'\(example)'")
             #expect(example.count <= 80)
             isContinuation = example.hasSuffix("\\")
+        }
+    }
+
+    /// A line that is too long for 80 columns continues at the first column.
+    @Test(arguments: commands) func indentedLinesAreNotBroken(_ command: [String]) async throws {
+        let lines = try await Self.help(command).prefix { !$0.hasPrefix("USAGE") }
+        for (line, next) in zip(lines, lines.dropFirst()) where line.hasPrefix("  ") {
+            #expect(next.isEmpty || next.hasPrefix(" "), "'\(line)' continues with '\(next)'")
         }
     }
 
