@@ -36,11 +36,8 @@ import Testing
         _ language: String, as name: String, _ run: (TemporaryFolder) async throws -> (Int32, String)
     ) async throws -> [(status: Int32, output: String)] {
         let page = try Page("lost-response")
-        let server = try ChildProcess(
-            "python3", [Repository.root.appending(path: "Examples/orders/server.py").path(), "0"])
+        let (server, address) = try startServer()
         defer { server.signal(SIGKILL) }
-        let line = String(decoding: server.output.availableData, as: UTF8.self)
-        let address = try #require(line.firstMatch(of: /listening on ([0-9.:]+)/)).1
         let folder = try TemporaryFolder()
         var results: [(Int32, String)] = []
         let program = try #require(page.blocks(language).first { $0.contains("127.0.0.1:8000") })
@@ -49,6 +46,29 @@ import Testing
             results.append(try await run(folder))
         }
         return results
+    }
+
+    /// Starts the server of the tutorials on a free port, and returns its address.
+    private static func startServer() throws -> (server: ChildProcess, address: Substring) {
+        let server = try ChildProcess(
+            "python3", [Repository.root.appending(path: "Examples/orders/server.py").path(), "0"])
+        let line = String(decoding: server.output.availableData, as: UTF8.self)
+        return (server, try #require(line.firstMatch(of: /listening on ([0-9.:]+)/)).1)
+    }
+
+    @Test func theCommandOfTheREADMEOrdersTwice() async throws {
+        let readme = try String(contentsOf: Repository.root.appending(path: "README.md"), encoding: .utf8)
+        let line = try #require(readme.split(separator: "\n").first { $0.hasPrefix("$ slowlane with --fault") })
+        let (server, address) = try Self.startServer()
+        defer { server.signal(SIGKILL) }
+        let command = line.dropFirst("$ slowlane".count).replacing("localhost:8000", with: address)
+        let result = try await blocking {
+            try runProgram(
+                "/bin/sh", ["-c", "'\(Command.binary.path())'\(command)"], standardError: .withOutput)
+        }
+        for part in ["Connection reset by peer", "{\"order\": 2}", "fault 1: matched 2, fired 1"] {
+            #expect(readme.contains(part) && result.output.contains(part), "'\(part)' in \(result.output)")
+        }
     }
 
     @Test func theTestInPythonFindsTheSecondOrder() async throws {
