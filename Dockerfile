@@ -1,4 +1,4 @@
-# A replacement for Toxiproxy's image, described in docs/containers.md. Build: docker build -t slowlane .
+# A replacement for Toxiproxy's image, described in docs/how-to/containers.md. Build: docker build -t slowlane .
 # The version of Swift with which the tests run; a test compares it.
 FROM swift:6.3.1-bookworm AS build
 RUN apt-get update \

@@ -1,4 +1,4 @@
-"""A server of scripted events with the dashboard's files: it plays what docs/events.md describes and records the calls of the page."""
+"""A server of scripted events with the dashboard's files: it plays what docs/reference/events.md describes and records the calls of the page."""
 import http.server
 import json
 import pathlib

@@ -109,8 +109,8 @@ def test_it_pauses_goes_back_and_has_three_speeds(tab):
     expect(caption(tab)).to_contain_text("step 1 of 6")
 
 
-def test_the_2013_client_breaks_four_promises(tab):
-    tab.get_by_role("button", name="the 2013 client").click()
+def test_the_legacy_client_breaks_four_promises(tab):
+    tab.get_by_role("button", name="the legacy client").click()
     expect(tab.get_by_role("list", name="promises", exact=True)).not_to_contain_text("…")
     seek(tab, 30)
     assert [one for one in promises(tab) if one[0] == "✗"] == []
@@ -159,7 +159,7 @@ def test_a_recorded_page_needs_no_server(browser, tmp_path):
     expect(page.get_by_role("button", name="over real sockets")).to_have_count(0)
     seek(page, 60)
     assert notes(page, "Ada's phone") == notes(page, "Ada's tablet") == AGREED
-    page.get_by_role("button", name="the 2013 client").click()
+    page.get_by_role("button", name="the legacy client").click()
     seek(page, 60)
     assert len([one for one in promises(page) if one[0] == "✗"]) == 4
     page.close()
@@ -178,7 +178,7 @@ def test_an_act_without_the_header_of_the_page_is_not_found(demo, browser):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_in_the_demo(tab, scheme):
     tab.emulate_media(color_scheme=scheme)
-    for client in ("this client", "the 2013 client"):
+    for client in ("this client", "the legacy client"):
         tab.get_by_role("button", name=client).click()
         for seconds in (13, 34, 60):
             seek(tab, seconds)

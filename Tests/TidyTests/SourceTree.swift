@@ -9,7 +9,7 @@ enum SourceTree {
         let lines: [Substring]
     }
 
-    private static let root = URL(filePath: #filePath)
+    static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     /// All text files, without build products and hidden folders.

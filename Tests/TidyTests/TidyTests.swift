@@ -45,9 +45,9 @@ import Testing
         #expect(unused.isEmpty, "Package.swift declares modules that \(target.name) does not import")
     }
 
-    /// The table of docs/architecture.md has the targets of Package.swift with their floors and modules.
+    /// The table of docs/internals/architecture.md has the targets of Package.swift with their floors and modules.
     @Test func theArchitecturePageHasTheGraphOfThePackage() {
-        let lines = SourceTree.files.first { $0.path == "docs/architecture.md" }?.lines ?? []
+        let lines = SourceTree.files.first { $0.path == "docs/internals/architecture.md" }?.lines ?? []
         for target in PackageGraph.package.targets {
             let row = lines.first { $0.hasPrefix("| \(target.floor) | `\(target.name)` |") }
             let cells = row?.split(separator: "|").map { $0.trimmingPrefix(" ") }

@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-DOCUMENTATION = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "pytest.md")
+DOCUMENTATION = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "docs", "how-to", "pytest.md")
 SOURCES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src")
 
 

@@ -50,7 +50,7 @@ struct ExchangeTracker {
         var bodyBytes: Int64 = 0
         /// The end of the request at the entry, once it has been read.
         var end: Int64?
-        /// Whether the driver has not decided on its faults yet, and whether it has.
+        /// Decision state of the faults of this request: the driver has been asked, and the driver has decided.
         var isAwaitingDecision = false
         var isDecided = false
         /// Whether the rules have been applied.
@@ -393,7 +393,7 @@ struct ExchangeTracker {
         if let index = withheldResponse, exchanges[index].fault?.action.discardsResponse == true,
             exchanges[index].responseIsCut || consumed.down + Int64(withheld.down.count) > messageEnd.down
         {
-            // The end of the response will not be found. Its bytes have been withheld because of the fault.
+            // The response has no end that the tracker can find: the bytes that the fault withholds pass, and the fault fires.
             pass(.down, to: messageEnd.down)
             fire(index, &registry)
         }
@@ -403,7 +403,7 @@ struct ExchangeTracker {
             discardsFrom.down = entered.down
         }
         if !isEnded, discardsFrom.down == nil, exchanges.contains(where: { $0.isReplied }) {
-            // Where the response ends that must be discarded is unknown.
+            // The discarded response has an unknown end, so the connection cannot be used again.
             end(.abort(.beforeResponse, nil), at: .beforeResponse)
         }
         isTracking = false

@@ -103,7 +103,7 @@ extension History.Reason: CustomStringConvertible, EncodedValue {
             "\(name) did not converge within \(TimeFormat.short(span)) after its link was restored"
         case .notConverged(let name, nil):
             "\(name) has not converged, and nothing is scheduled that could change that"
-        case .nothingScheduled: "nothing is scheduled, and the run has not ended"
+        case .nothingScheduled: "internal error: the event queue is empty before the end of the run (please report)"
         case .tooManyEvents(let limit, true):
             "more than \(limit) events at one time: a client repeats without delay"
         case .tooManyEvents(let limit, false): "the run has more than \(limit) events"

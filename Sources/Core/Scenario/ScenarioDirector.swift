@@ -25,7 +25,7 @@ public struct ScenarioDirector: Sendable {
         case verify
         /// The history is complete; the verdict can be given.
         case check
-        /// No order follows.
+        /// The last phase, without orders.
         case ended
     }
 
@@ -179,7 +179,7 @@ public struct ScenarioDirector: Sendable {
     var faultDevices: [Int: String] = [:]
     /// The exchanges to which a fault responds for the server that the credentials are wrong.
     var rejectedExchanges: Set<Int> = []
-    /// What each device can still learn from the server; devices have the first indices of ``actors``.
+    /// The versions of notes that each device has not read yet; devices have the first indices of ``actors``.
     var knowledge: ServerKnowledge
     var acts: [ActID: Act] = [:]
     private var nextAct = 0

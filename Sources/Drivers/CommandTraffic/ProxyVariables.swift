@@ -1,6 +1,6 @@
 /// The variables and flags with which programs use a proxy on this machine.
 ///
-/// Which program reads which variable was measured; docs/with.md has the table.
+/// Which program reads which variable was measured; docs/reference/with.md has the table.
 package struct ProxyVariables {
     /// The port of the proxy on 127.0.0.1.
     private let port: Int

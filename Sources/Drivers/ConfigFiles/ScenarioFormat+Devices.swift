@@ -22,10 +22,11 @@ extension ScenarioFormat {
                 "client", \.client,
                 .words(clients).orMapping(program) { client in clients.contains { $0.value == client } },
                 default: .reference,
-                "The client: Slowlane's, one with the defects of its time, an [app](patterns.md), or a program."),
+                "The client: Slowlane's (`reference`), one with eight known defects (`legacy`), an "
+                    + "[app](../explanation/patterns.md), or a program."),
             .key(
                 "settings", \.settings, .arguments, default: [], as: "none",
-                "Settings of a client that is an [app](patterns.md#scenarios)."),
+                "Settings of a client that is an [app](../explanation/patterns.md#scenarios)."),
             .optional(
                 "restarts", \.restartsAfter, .time, default: "never",
                 "The time after which a client that was killed starts again by itself. Its actions wait for that."),

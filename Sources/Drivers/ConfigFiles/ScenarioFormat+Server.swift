@@ -22,7 +22,7 @@ extension ScenarioFormat {
             .key(
                 "records", \.records, .records, default: [], as: nil,
                 "Records of an app's service at the start, by their names in the scenario; a record comes before those "
-                    + "in it. With a client that is an [app](patterns.md)."),
+                    + "in it. With a client that is an [app](../explanation/patterns.md)."),
             .optional("fill", \.fill, .object(fill), "Generated notes at the start, called f1, f2 and so on."),
             .part(
                 "run", .program, "A program with its arguments, in place of the built-in server.",

@@ -32,7 +32,7 @@ extension ScenarioFormat {
                     + "effect."),
             .key(
                 "optional", \.isOptional, .boolean, default: false,
-                "Whether the run goes on as if the step were not there if its action is an error or cannot be "
+                "Whether the run leaves out the step if its action is an error or cannot be "
                     + "performed."),
         ],
         named: .init(
@@ -104,7 +104,7 @@ extension ScenarioFormat {
             "call", .text,
             "Calls a function of the app under test, with the arguments `with`. The reference client has `retry` "
                 + "(sends a parked change again) and `dismiss` (discards it), each with `note`. For those of an app see "
-                + "[patterns](patterns.md#scenarios).",
+                + "[patterns](../explanation/patterns.md#scenarios).",
             get: { if case .call(let name, _) = $0 { name } else { nil } },
             set: { $0 = .call(name: $1, arguments: []) }),
     ]

@@ -101,9 +101,9 @@ public struct APIContract: Hashable, Sendable, CustomStringConvertible {
         ]
     }
 
-    /// The original server of 2013, with atomic writes and no 500 responses.
+    /// The original server, with atomic writes and no 500 responses.
     public static let orig = APIContract(
-        name: "orig", summary: "the original server of 2013, with atomic writes and no 500 responses",
+        name: "orig", summary: "the original server, with atomic writes and no 500 responses",
         unauthenticatedStatus: .forbidden, idFormat: .freeText, missingSlash: .redirect,
         creation: Creation(requiresID: false, revision: .continued, comparesDuplicates: false),
         update: Update(missingRevisionStatus: .badRequest, putReplaces: false, keepsRevisionIfUnchanged: false),

@@ -1,7 +1,7 @@
 internal import LinkModel
 internal import Scenario
 
-/// What a run does not do exactly, or cannot tell.
+/// Approximations of a run, and checks that it skips.
 enum WorldLimits {
     /// Returns a line per limit.
     static func lines(_ run: PlannedRun) -> [String] {
@@ -29,7 +29,7 @@ enum WorldLimits {
         }
         switch scenario.server {
         case .builtIn: break
-        case .run: lines.append("server: a program; its notes are not read, and its work takes what it takes")
+        case .run: lines.append("server: a program; its notes are not read, and its work is not modelled")
         case .url(let url): lines.append("server: \(url); its notes are not read, and others may use it meanwhile")
         }
         return lines

@@ -1,6 +1,6 @@
 public import Client
 
-/// The notes client of 2013 (`client: legacy`): the reference client with its own decisions.
+/// The legacy client (`client: legacy`): the reference client with eight known defects.
 public enum LegacyClient {
     /// Adapts the configuration of the reference client.
     public static let adapt: RunBehavior.ClientAdaptation = { configuration in

@@ -14,15 +14,15 @@ public enum ServerStorage: Hashable, Sendable {
 }
 
 extension Scenario {
-    /// Whether a step sends a request past a client's queue that may be of a resource other than a note or their list:
-    /// collections hold nothing else.
+    /// Whether a step sends a raw request to a resource other than a note or the list of notes. The server in memory has
+    /// these two only, so that such a scenario needs the database.
     fileprivate var needsDatabase: Bool {
         steps.contains { step in
             guard case (_, .send(let request))? = step.action else { return false }
             let path = request.path.utf8
             let isPlain = path.allSatisfy { $0 != UInt8(ascii: "%") && $0 != UInt8(ascii: "?") }
             let rest = request.path.dropFirst("/api/notes/".count)
-            // The rest is empty, or a note. What follows a note in a path is a part of it, such as an attachment.
+            // The rest is empty, or the identifier of a note; a further segment is a part of the note, such as an attachment.
             let isOfNotes = request.path.hasPrefix("/api/notes/") && rest.dropLast().allSatisfy { $0 != "/" }
             return !isPlain || !isOfNotes
         }

@@ -121,12 +121,12 @@ public struct WriterClient: Sendable {
         switch pending {
         case .read(let operation):
             guard case .record(let remote) = resource.reply(to: operation, response).result else {
-                throw ActionError("the server responds \(response.status) to a read of the note")
+                throw ActionError("the server responded with status \(response.status) to a read of the note")
             }
             change(remote)
         case .change:
             guard (200...299).contains(response.status) else {
-                throw ActionError("the server responds \(response.status)")
+                throw ActionError("the server responded with status \(response.status)")
             }
         case .stale, .raw: break
         }

@@ -47,14 +47,14 @@ extension MutantGallery {
         .client(
             "drops-on-lost-response",
             "A change whose response was lost is treated as done.",
-            origin: "the notes client of 2013: what follows an exchange does not depend on its outcome",
+            origin: "the legacy client: what follows an exchange does not depend on its outcome",
             by: .invariant(.noLostWrite),
             in: ["upload-cut-halfway", "failing-delete-keeps-tombstone"]
         ) { $0.behavior.replaceOutcomes { $0.isLost ? .dropped : nil } },
         .client(
             "deletion-forgotten-on-lost-response",
             "A deletion whose response was lost is forgotten, and the note is shown again.",
-            origin: "the notes client of 2013: the tombstone does not survive a failed request",
+            origin: "the legacy client: the tombstone does not survive a failed request",
             by: .invariant(.deletesStick),
             in: ["delete-answer-lost", "failing-delete-keeps-tombstone"]
         ) {
@@ -78,7 +78,7 @@ extension MutantGallery {
         .client(
             "conflict-taken-for-success",
             "A 409 is treated as success.",
-            origin: "the notes client of 2013: a 409 to a PUT is ignored",
+            origin: "the legacy client: a 409 to a PUT is ignored",
             by: .invariant(.noLostWrite),
             in: ["edit-vs-edit", "restart-with-queue (orig)"]
         ) { $0.behavior.replaceOutcomes { $0.result == .conflict ? .dropped : nil } },
@@ -99,7 +99,7 @@ extension MutantGallery {
         .client(
             "rejection-retried",
             "A change that the server has rejected with a 4xx is sent again and again.",
-            origin: "the notes client of 2013: a PUT with the response 404 is repeated at every sync",
+            origin: "the legacy client: a PUT with the response 404 is repeated at every sync",
             by: .expectation(
                 scenario: "precondition-discipline",
                 "traffic: PUT n2 from A at the proxy, responses 400"),
@@ -140,7 +140,7 @@ extension MutantGallery {
         .client(
             "foreign-success-accepted",
             "Any response with the status 200 is a success, also that of a captive portal.",
-            origin: "the notes client of 2013: responses are taken without a look at their status",
+            origin: "the legacy client: responses are taken without a look at their status",
             by: .invariant(.noLostWrite),
             in: ["captive-portal-write", "failing-delete-keeps-tombstone (portal)"]
         ) {
@@ -151,7 +151,7 @@ extension MutantGallery {
         .client(
             "old-response-overwrites-view",
             "The response to an earlier change replaces the text of a later one on the screen.",
-            origin: "the notes client of 2013: the response overwrites the newer text",
+            origin: "the legacy client: the response overwrites the newer text",
             by: .invariant(.readYourWrites),
             in: ["burst-on-edge", "restart-with-queue"]
         ) { $0.policy.laterEdits = .hidden },

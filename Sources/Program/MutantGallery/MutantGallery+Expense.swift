@@ -36,7 +36,7 @@ extension MutantGallery {
         .expense(
             "pending-action-kept",
             "A record that was added stays pending after the server has accepted it.",
-            origin: "pattern B: without success data nobody ends the pending action of an addition",
+            origin: "pattern B: the response to an addition does not end its pending action",
             by: .expectation(
                 scenario: "pattern-b-add-fails",
                 "always: X e2 opacity 1 since 40.0 s until 60.0 s"),

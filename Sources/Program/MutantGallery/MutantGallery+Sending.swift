@@ -11,7 +11,7 @@ extension MutantGallery {
         .client(
             "no-backoff",
             "Failed attempts are repeated at once.",
-            origin: "the notes client of 2013: no backoff",
+            origin: "the legacy client: no backoff",
             by: .invariant(.boundedRetries),
             in: ["put-answer-lost", "clock-jumps"]
         ) {
@@ -55,7 +55,7 @@ extension MutantGallery {
         .client(
             "never-polls",
             "The index is read only when the user or the network gives a reason.",
-            origin: "the notes client of 2013: no timer",
+            origin: "the legacy client: no timer",
             by: .invariant(.liveness),
             in: ["clock-jumps", "remote-delete-propagates (unasked)", "conflicts-survive-restart"]
         ) { $0.policy.poll = .seconds(1 << 30) },
@@ -102,7 +102,7 @@ extension MutantGallery {
         .client(
             "everything-sent-twice",
             "The first acknowledgement of a change is ignored, so that it is sent twice.",
-            origin: "the notes client of 2013: what was sent is sent again if the app stops before its single save",
+            origin: "the legacy client: what was sent is sent again if the app stops before its single save",
             by: .expectation(
                 scenario: "edit-offline-simple",
                 "traffic: PUT n1 from A, responses 200"),
@@ -136,7 +136,7 @@ extension MutantGallery {
         .client(
             "changes-wait-for-poll",
             "Changes are sent only after the index has been read.",
-            origin: "the notes client of 2013: changes are sent by the next sync, which the user starts",
+            origin: "the legacy client: changes are sent by the next sync, which the user starts",
             by: .expectation(
                 scenario: "edit-while-in-flight",
                 "traffic: PUT n1 from A, responses 200 200"),
@@ -145,13 +145,13 @@ extension MutantGallery {
         .client(
             "unchanged-notes-fetched",
             "All notes are read after each index.",
-            origin: "the notes client of 2013: every sync reads every note",
+            origin: "the legacy client: every sync reads every note",
             by: .invariant(.economy),
             in: ["edit-offline-simple", "delete-offline"]
         ) { $0.policy.reads = .allRecords },
         .client(
             "conflict-saved-as-copy",
-            "A conflict becomes another note with the user's text, which nobody asked for.",
+            "A conflict creates a second note with the user's text.",
             origin: "file synchronisers: conflicted copies",
             by: .expectation(
                 scenario: "edit-vs-edit",
@@ -166,7 +166,7 @@ extension MutantGallery {
         .client(
             "deleted-note-restored",
             "An edited note that was deleted on the server is created again without a decision of the user.",
-            origin: "the notes client of 2013: what is not on the server is new",
+            origin: "the legacy client: what is not on the server is new",
             by: .expectation(
                 scenario: "edit-vs-remote-delete",
                 "always: A n1 text '3 l' since edited"),

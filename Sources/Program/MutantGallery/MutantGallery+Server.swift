@@ -9,14 +9,14 @@ extension MutantGallery {
         .server(
             "no-compare-and-swap",
             "A write with a stale base is executed.",
-            origin: "the notes server of 2013: parallel writes with one base are accepted",
+            origin: "the original notes server: parallel writes with one base are accepted",
             by: .invariant(.noSilentOverwrite),
             in: ["edit-vs-edit", "clock-jumps"]
         ) { $0.server.comparesRevisions = false },
         .server(
             "replay-not-idempotent",
             "A repeated operation is executed again, in place of a repeated result.",
-            origin: "the notes server of 2013: no operation ids",
+            origin: "the original notes server: no operation ids",
             by: .expectation(
                 scenario: "put-answer-lost",
                 "traffic: PUT n1 from A, responses lost 2xx, same body and idempotency-key"),
@@ -34,7 +34,7 @@ extension MutantGallery {
         .server(
             "deleted-name-created-again",
             "A note that was deleted can be created again.",
-            origin: "the notes server of 2013: a POST brings a deleted note back at revision 1",
+            origin: "the original notes server: a POST brings a deleted note back at revision 1",
             by: .expectation(
                 scenario: "operation-ids",
                 "traffic: POST any from W, responses 201 200 422 409"),
@@ -43,14 +43,14 @@ extension MutantGallery {
         .server(
             "revision-used-again",
             "A write keeps the revision of the note.",
-            origin: "the notes server of 2013: revisions are not monotonic",
+            origin: "the original notes server: revisions are not monotonic",
             by: .invariant(.monotonicRevision),
             in: ["burst-on-edge", "edit-offline-simple", "half-open"]
         ) { $0.server.changesRevisions = false },
         .server(
             "no-tombstone",
             "A deletion leaves no tombstone, so that other devices do not learn of it.",
-            origin: "the notes server of 2013: no tombstones",
+            origin: "the original notes server: no tombstones",
             by: .invariant(.convergence),
             in: ["edit-vs-remote-delete", "remote-delete-propagates"]
         ) { $0.server.leavesTombstones = false },

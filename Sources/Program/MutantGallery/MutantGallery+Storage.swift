@@ -76,7 +76,7 @@ extension MutantGallery {
         .client(
             "unsent-note-deleted-on-server",
             "The deletion of a note that was never sent is sent.",
-            origin: "the notes client of 2013: DELETE with '?revision=(null)'",
+            origin: "the legacy client: DELETE with '?revision=(null)'",
             by: .expectation(
                 scenario: "create-delete-collapse",
                 "traffic: n1 from A at the proxy, count 0"),
@@ -89,7 +89,7 @@ extension MutantGallery {
         .client(
             "checkpoint-before-data",
             "The position in the index is stored before the notes that it lists.",
-            origin: "the notes client of 2013: a kill between the responses and their single save",
+            origin: "the legacy client: a kill between the responses and their single save",
             by: .invariant(.convergence),
             in: ["kill-while-reading (contract=compat, point=before-response)", "trickle-at-edge (killed)"]
         ) { $0.policy.checkpoint = .afterIndex },
@@ -110,7 +110,7 @@ extension MutantGallery {
         .client(
             "index-deletes-pending-edits",
             "A deletion in the index removes a note with pending changes.",
-            origin: "the notes client of 2013: local changes are overwritten by what the index says",
+            origin: "the legacy client: local changes are overwritten by what the index says",
             by: .invariant(.noLostWrite),
             in: ["edit-vs-remote-delete", "conflicts-survive-restart"]
         ) {

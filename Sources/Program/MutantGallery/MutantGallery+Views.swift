@@ -33,7 +33,7 @@ extension MutantGallery {
         .client(
             "pending-mark-sticks",
             "The mark of a pending change stays after the acknowledgement.",
-            origin: "the notes client of 2013: its marks change with the next list only",
+            origin: "the legacy client: its marks change with the next list only",
             by: .invariant(.visibleState),
             in: ["edit-vs-edit", "create-offline-then-heal"]
         ) {
@@ -57,7 +57,7 @@ extension MutantGallery {
         .client(
             "conflict-shows-theirs",
             "A conflict shows the server's text in place of the user's, and keeps no other.",
-            origin: "the notes client of 2013: the newer revision overwrites the local text",
+            origin: "the legacy client: the newer revision overwrites the local text",
             by: .expectation(
                 scenario: "edit-vs-edit",
                 "always: A n1 keeps '2 l, oat' since edited until decided"),
@@ -105,7 +105,7 @@ extension MutantGallery {
         .client(
             "list-empty-without-connection",
             "Without a connection no notes are shown.",
-            origin: "NDTR: an error page replaces only what could not be read",
+            origin: "network-first apps: an error page in place of stored content",
             by: .expectation(scenario: "warm-read-offline", "always: A n2 icon none, text dark, title Bread"),
             broken: .noBlocking, in: ["warm-read-offline", "outage-30-min"]
         ) {
@@ -120,7 +120,7 @@ extension MutantGallery {
         .client(
             "deleted-note-stays",
             "A note stays in the list after its deletion.",
-            origin: "the notes client of 2013: a tombstone that is removed shows the note again",
+            origin: "the legacy client: a tombstone that is removed shows the note again",
             by: .invariant(.convergence),
             in: ["delete-offline", "delete-answer-lost"]
         ) {

@@ -106,7 +106,7 @@ struct CreateCommand: ControlCommand {
     @Option(
         name: .shortAndLong, help: ArgumentHelp("Address of the upstream server, HOST:PORT.", valueName: "host:port")
     ) var upstream: String?
-    @Flag(help: "Forward proxy: clients name the server of each connection (see docs/forward-proxy.md).")
+    @Flag(help: "Forward proxy: clients name the server of each connection (see docs/reference/forward-proxy.md).")
     var forward = false
     @Option(
         help: ArgumentHelp(

@@ -17,10 +17,10 @@ struct DemoCommand: AsyncParsableCommand {
               slowlane demo --record offline.html
               slowlane demo patterns
 
-            The page plays sixty seconds of two devices and a server: a tunnel, edits on both devices, the conflict, its \
+            The page plays sixty seconds of a phone, a tablet and a server: a tunnel, edits on both devices, the conflict, its \
             resolution, and a lost response. It runs in simulation, so that it can be paused, repeated and played faster; \
             the button 'over real sockets' starts a notes server, two proxies and two sync clients on this machine and shows \
-            them while they run; then you can type on both devices. 'the 2013 client' plays the same with the defects of a client of that year.
+            them while they run; then you can type on both devices. 'the legacy client' plays the same with eight known defects ('client: legacy').
 
             --record writes the page with both runs to a file, which needs no server and no network.
 
@@ -82,7 +82,7 @@ struct DemoCommand: AsyncParsableCommand {
         }) { path, query in
             if path == "run.json" || path == "live" {
                 guard let client = Self.value("client", in: query).flatMap(Demo.Client.init(rawValue:)) else {
-                    return .invalid("expected ?client=current or ?client=2013")
+                    return .invalid("expected ?client=current or ?client=legacy")
                 }
                 if path == "live" {
                     let stream = demo.events(client, viewer: Self.value("viewer", in: query))

@@ -12,10 +12,10 @@ struct EventsCommand: AsyncParsableCommand {
             Examples:
               slowlane events
               slowlane events --proxy notes
-              slowlane events --json | jq 'select(.event == "exchange" and .data.end != null)'
+              slowlane events --json | jq 'select(.event == "exchange")'
 
             Each event is a line with the time, the proxy, the type and a text; with --json, an object with the fields 'id', \
-            'event' and 'data', as docs/events.md describes them. The first event is a snapshot. Summaries of each proxy, up \
+            'event' and 'data', as docs/reference/events.md describes them. The first event is a snapshot. Summaries of each proxy, up \
             to ten per second, are printed with --summaries, and always with --json.
 
             If the server stops, the command waits until it is there again, and continues after the last event; events \

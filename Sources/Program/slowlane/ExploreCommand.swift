@@ -28,7 +28,7 @@ struct ExploreCommand: AsyncParsableCommand {
             delays of the clients. Each class of faults is off in half of the seeds. After ten simulated minutes all \
             faults end, and the devices must converge, without a device that does not come back. The invariants of the \
             scenario decide, and not its other expectations, which belong to its own plan; 'sometimes' must be reached by \
-            at least one seed. docs/exploration.md has the details.
+            at least one seed. docs/how-to/exploration.md has the details.
 
             A seed always draws the same run. Failing seeds and one in twenty of the others run twice, and must have the \
             same events. Failures are grouped by the failed check and the kind of its subject; the first of each group is \
@@ -71,8 +71,8 @@ struct ExploreCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Classes of faults that most seeds have, separated by commas, as a seed's configuration names them; 'auto' for "
-                + "those with faults that no earlier block of 50 seeds has applied to a change. (default: none)",
+            "Classes of faults to draw in nine of ten seeds, separated by commas, with the names of --verbose; 'auto' for "
+                + "those that no earlier block of 50 seeds has applied to a change. (default: none)",
             valueName: "auto|classes"))
     var bias: String?
 

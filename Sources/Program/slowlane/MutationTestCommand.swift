@@ -22,7 +22,7 @@ struct MutationTestCommand: AsyncParsableCommand {
             defect. Every built-in scenario must \
             pass without mutants, in simulation and with all API contracts. Each mutant must be detected by the \
             invariant or expectation that '--list' names, and by at least two scenarios. It runs in one scenario after \
-            the other until that is proven; with --all, it runs in all of them.
+            the other until two have detected it; with --all, it runs in all of them.
 
             With scenarios of yours, a mutant is detected if any check of any of them fails: mutants that are not \
             detected show which defects of a client your scenarios would miss.

@@ -19,8 +19,8 @@ struct NotesServerCommand: AsyncParsableCommand {
               curl -u ada:secret http://127.0.0.1:8000/api/notes/
               curl http://127.0.0.1:8000/openapi.json
 
-            The API is that of the original notes server of 2013, with additions. API contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
-            docs/notes-server.md describes their differences.
+            The API is that of the original notes server, with additions. API contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
+            docs/reference/notes-server.md describes their differences.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid user file or database; 69 cannot bind the port.
             """)

@@ -17,7 +17,7 @@ struct PatternsDemoCommand: AsyncParsableCommand {
               slowlane demo patterns | less
 
             Five phones with an expense app lose their network at 8 s and have it again at 28 s. Each shows one of the patterns none, A, \
-            B, C and D (docs/patterns.md). The run is in simulation; the screen shows it at the given speed.
+            B, C and D (docs/explanation/patterns.md). The run is in simulation; the screen shows it at the given speed.
 
             Without a terminal, the output has a line for each change. NO_COLOR turns escape sequences for colours and looks \
             off; the marks in front of the lines have the same meaning.

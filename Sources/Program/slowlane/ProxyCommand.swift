@@ -30,14 +30,16 @@ struct ProxyCommand: AsyncParsableCommand {
               slowlane proxy --upstream 8000 --netem-up 'delay 100ms' \\
                   --netem-down 'delay 100ms loss 2% rate 780kbit'
 
-            With --forward, clients name the server of each connection: HTTP CONNECT, requests
-            with a whole URL, SOCKS 5, 4 and 4a, on one port ('curl -x http://127.0.0.1:9000
-            https://example.com/'). All connections share one link, as on one device, and a
-            client's request succeeds when the modelled handshake is complete. The address of
-            the port shows instructions in a browser (docs/forward-proxy.md).
+            With --forward, clients name the server of each connection: HTTP CONNECT,
+            requests with a whole URL, SOCKS 5, 4 and 4a, on one port ('curl -x
+            http://127.0.0.1:9000 https://example.com/'). All connections share one link,
+            as on one device, and a client's request succeeds when the modelled handshake
+            is complete. The address of the port shows instructions in a browser
+            (docs/reference/forward-proxy.md).
 
-            A fault of HTTP exchanges is a rule on one line (docs/proxy.md):
-              slowlane proxy --upstream 8000 --fault 'POST /notes/ nth 3 before-response stall'
+            A fault of HTTP exchanges is a rule on one line (docs/reference/faults.md):
+              slowlane proxy --upstream 8000 --fault \\
+                  'POST /notes/ nth 3 before-response stall'
               slowlane proxy --upstream 8000 --fault \\
                   'any * times 2 before-request respond 503 Retry-After: 1 body busy'
               slowlane proxy --upstream 8000 --fault \\
@@ -73,8 +75,9 @@ struct ProxyCommand: AsyncParsableCommand {
               fault RULE          add a fault; 'fault remove N|all' removes it
               faults              list the faults with their counts
               to PATTERN=CONDITIONS
-                                  with --forward: conditions of a host; 'to remove PATTERN',
-                                  'rules' and 'hosts' remove and list them, and their traffic
+                                  with --forward: conditions of a host;
+                                  'to remove PATTERN' removes and 'rules' lists them,
+                                  'hosts' lists the hosts with their traffic
               disconnect          abort all connections (RST)
               clear               remove all conditions
               status              print conditions, connections and byte counts

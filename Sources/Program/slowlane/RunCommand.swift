@@ -35,7 +35,7 @@ struct RunCommand: AsyncParsableCommand {
             every event: equal runs have equal digests. A run that does not pass is repeated, and its failure explained \
             with a command that replays it. With --live a run takes as long as the scenario says: it starts a notes \
             server, and a proxy and a sync client for each device, on free ports of this machine. A scenario with a \
-            program of yours, as the server or as the client of a device, always runs live; docs/adapter.md \
+            program of yours, as the server or as the client of a device, always runs live; docs/reference/adapter.md \
             describes what such a program reads and writes.
 
             Results go to standard output, progress to standard error. NO_COLOR has no effect: there are no colors.
@@ -136,7 +136,7 @@ struct RunCommand: AsyncParsableCommand {
             valueName: "name=command"))
     var devices: [DeviceProgram] = []
 
-    @Flag(help: "Print what the runs would not do exactly, and run nothing.")
+    @Flag(help: "Print approximations and skipped checks, and run nothing.")
     var dryRun = false
 
     @Flag(
@@ -148,7 +148,7 @@ struct RunCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Write a page with the history of the run, report.html, and its data, result.json; of several runs into a "
+            "Write a page with the history of the run (report.html) and its data (result.json). Several runs have a "
                 + "folder each.", valueName: "folder"))
     var report: String?
 

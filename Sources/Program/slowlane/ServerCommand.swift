@@ -17,7 +17,8 @@ struct ServerCommand: AsyncParsableCommand {
 
             A proxy of the file has optional toxics, faults (rules as for 'slowlane proxy --fault'), a link and a seed:
               [{"name": "api", "listen": "127.0.0.1:9000", "upstream": "127.0.0.1:8000",
-                "faults": ["POST * nth 3 before-response stall"], "link": {"profile": "edge"}}]
+                "faults": ["POST * nth 3 before-response stall"],
+                "link": {"profile": "edge"}}]
 
             Then, in another terminal:
               slowlane create redis --upstream 127.0.0.1:6379
@@ -26,7 +27,7 @@ struct ServerCommand: AsyncParsableCommand {
 
             The server implements the API of Toxiproxy 2.12.0, which GET /version reports. Of its client libraries, the \
             tests use toxiproxy-python. Slowlane's own calls for links, seeds and single connections have paths under \
-            /slowlane/v1 (see docs/server.md). A symbolic link to slowlane with the \
+            /slowlane/v1 (see docs/reference/server.md). A symbolic link to slowlane with the \
             name 'toxiproxy-server', 'toxiproxy' or 'toxiproxy-cli' accepts the flags of that program.
 
             Environment variables:
@@ -54,7 +55,7 @@ struct ServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "JSON file of proxies to create at startup, in the format of POST /populate (see docs/server.md).",
+            "JSON file of proxies to create at startup, in the format of POST /populate (see docs/reference/server.md).",
             valueName: "file"))
     var config: String?
 

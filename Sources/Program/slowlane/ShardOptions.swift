@@ -7,7 +7,7 @@ internal import ScenarioRunner
 struct ShardOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Do one of several parts of the work, for instance 2/4; 'auto' and 'auto/4' read the variables of a job "
+            "Run one shard of the work, for instance 2/4; 'auto' and 'auto/4' read the variables of a job "
                 + "scheduler.", valueName: "i/n"))
     var shard: String?
 

@@ -22,7 +22,7 @@ struct ShrinkCommand: AsyncParsableCommand {
             result is an ordinary scenario file with a comment on its origin. It fails as the run does; with the options \
             --mutant of the run, if it had some. A file with another failure is not replaced.
 
-            With --runs, and a --timeout that does not end the search, equal arguments give equal files. docs/shrinking.md \
+            With --runs, and a --timeout that does not end the search, equal arguments give equal files. docs/how-to/exploration.md \
             has the details.
 
             Exit status: 0 a failing run was shrunk; 1 no selected run fails; 4 no scenario selected; 64 wrong arguments; \

@@ -21,13 +21,13 @@ struct WithCommand: AsyncParsableCommand {
 
             All TCP connections of the command and of the processes that it starts share one link, as on one device. \
             There are two modes:
-              connect  redirects the connections of every program (Linux, without root: seccomp)
+              connect  redirects the connections of every program (Linux, without root)
               env      sets the variables with which programs use a proxy (http_proxy ...)
-              auto     connect if it works on this machine ('slowlane doctor' tells), else env
+              auto     connect if it works on this machine ('slowlane doctor'), else env
 
             The command has the standard streams, the terminal, the working directory and the variables of this one. \
             Signals are forwarded to it. At the end, lines on standard error list its hosts, connections and bytes, \
-            the faults, and UDP traffic, which does not pass through the link. docs/with.md describes what each mode \
+            the faults, and UDP traffic, which does not pass through the link. docs/reference/with.md describes what each mode \
             reaches.
 
             Exit status: that of the command, or 128 + N if signal N has ended it; 3 no connection passed, with \

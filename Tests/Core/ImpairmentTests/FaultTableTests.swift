@@ -30,7 +30,7 @@ import Testing
         #expect(FaultTable.rows.filter { $0.point == "stored" }.map(\.action) == ["reset", "close", "kill"])
     }
 
-    @Test(arguments: FaultTable.rows) func aFaultFiresWhereItShould(_ row: FaultTable.Row) {
+    @Test(arguments: FaultTable.rows) func aFaultFiresAtTheBytesOfItsRow(_ row: FaultTable.Row) {
         let way = DirectionConditions(delay: .milliseconds(20))
         for conditions in [Conditions(up: way, down: way), .clear] {
             var sockets = VirtualSockets(conditions, exchangeTracking: ExchangeTracking(awaitsDecisions: true))

@@ -359,7 +359,7 @@ import struct Scenario.SourceLocation
         #expect(world.hasEnded)
     }
 
-    @Test func anIdleWorldThatOwesSomethingIsFoundAtOnce() throws {
+    @Test func aRunFailsAtOnceIfNothingIsScheduledAndDevicesDiffer() throws {
         let world = try FakeWorld(Self.scenario(limit: .seconds(20)))
         world.behaviour.hangsRequests = true
         let verdict = world.run()

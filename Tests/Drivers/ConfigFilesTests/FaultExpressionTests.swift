@@ -9,7 +9,7 @@ import Testing
 @Suite struct FaultExpressionTests {
     private static func parse(_ text: String) throws -> FaultRule { try FaultExpression.parse(text) }
 
-    @Test func readsEachPart() throws {
+    @Test func aRuleMayStateMethodPathCountPointAndAction() throws {
         #expect(
             try Self.parse("PUT /api/notes/* nth 1 before-response stall")
                 == FaultRule(method: "PUT", path: "/api/notes/*", action: .stall))

@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test func theExampleInTheDocumentationIsValid() throws {
-        let page = Repository.root.appending(path: "docs/scenarios.md")
+        let page = Repository.root.appending(path: "docs/reference/scenario-format.md")
         let parts = try String(contentsOf: page, encoding: .utf8).split(separator: "```")
         let example = try #require(parts.first { $0.hasPrefix("yaml\nscenario: 1") })
         let file = try ScenarioFile(parsing: String(example.dropFirst("yaml".count)), file: "example.yaml")
@@ -161,10 +161,10 @@ import Testing
     }
 
     @Test func theDocumentationListsTheBuiltInScenarios() throws {
-        let page = Repository.root.appending(path: "docs/scenarios.md")
+        let page = Repository.root.appending(path: "docs/reference/built-in-scenarios.md")
         let text = try String(contentsOf: page, encoding: .utf8)
         let table = try #require(
-            text.split(separator: "\n| scenario | story | tags | ").last?.split(separator: "\n\n").first)
+            text.split(separator: "\n| scenario | content | tags | ").last?.split(separator: "\n\n").first)
         for name in ScenarioCatalogue.names {
             let row = table.split(separator: "\n").first { $0.hasPrefix("| `\(name)` |") }
             let tags = try ScenarioCatalogue.scenario(name).scenario.tags.joined(separator: ", ")

@@ -42,7 +42,7 @@ import Testing
     }
 
     /// All rows side by side: each waits for most of its time.
-    @Test func aFaultFiresWhereItShould() async throws {
+    @Test func aFaultFiresAtTheBytesOfItsRow() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for row in FaultTable.rows { group.addTask { try await Self.check(row) } }
             try await group.waitForAll()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Worlds
 
-/// The behaviour of the notes client of 2013, as far as it was recorded.
+/// The behaviour of the legacy client: its eight defects.
 @Suite struct LegacyClientTests {
     private static func run(_ text: String, behavior: RunBehavior = RunBehavior()) throws -> RunResult {
         let scenario = try ScenarioFile(

@@ -10,7 +10,7 @@ import Testing
 /// Texts about scenario files.
 @Suite struct ScenarioTextTests {
     @Test func theDocumentationHasTheTablesOfTheFormat() throws {
-        let page = Repository.root.appending(path: "docs/scenarios.md")
+        let page = Repository.root.appending(path: "docs/reference/scenario-format.md")
         let text = try String(contentsOf: page, encoding: .utf8)
         let start = try #require(text.range(of: "--filter ScenarioTextTests -->\n")).upperBound
         let end = try #require(text.range(of: "<!-- end of the tables -->")).lowerBound
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func theDocumentationHasTheInvariants() throws {
-        let page = Repository.root.appending(path: "docs/invariants.md")
+        let page = Repository.root.appending(path: "docs/reference/invariants.md")
         let text = try String(contentsOf: page, encoding: .utf8)
         let start = try #require(text.range(of: "--filter ScenarioTextTests -->\n")).upperBound
         let found = "\n" + ScenarioText.invariantsMarkdown().joined(separator: "\n") + "\n"

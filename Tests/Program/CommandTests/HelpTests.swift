@@ -6,7 +6,8 @@ import Testing
 @Suite(.tags(.commands), .timeLimit(.minutes(5))) struct HelpTests {
     private static let commands: [[String]] = [
         [], ["proxy"], ["with"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
-        ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["explore"],
+        ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["events"],
+        ["run"], ["explore"],
         ["shrink"], ["merge-reports"], ["demo"], ["demo", "patterns"],
         ["mutation-test"],
         ["scenarios"],
@@ -38,6 +39,14 @@ import Testing
             #expect(isContinuation ? example.hasPrefix("      ") : isCommand, "'\(example)'")
             #expect(example.count <= 80)
             isContinuation = example.hasSuffix("\\")
+        }
+    }
+
+    /// A line that is too long for 80 columns continues at the first column.
+    @Test(arguments: commands) func indentedLinesAreNotBroken(_ command: [String]) async throws {
+        let lines = try await Self.help(command).prefix { !$0.hasPrefix("USAGE") }
+        for (line, next) in zip(lines, lines.dropFirst()) where line.hasPrefix("  ") {
+            #expect(next.isEmpty || next.hasPrefix(" "), "'\(line)' continues with '\(next)'")
         }
     }
 
@@ -74,14 +83,14 @@ import Testing
     /// The root of the repository, where the README is.
     private static let root = Repository.root
 
-    @Test func theREADMEListsEachCommand() async throws {
+    @Test func theDocumentationListsEachCommand() async throws {
         let lines = try await Self.help([])
         let start = try #require(lines.firstIndex(of: "SUBCOMMANDS:"))
         let names = lines[(start + 1)...].prefix { !$0.isEmpty }
             .compactMap { $0.firstMatch(of: /^  ([a-z-]+)/).map { String($0.1) } }
         #expect(names.count > 20)
-        let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
-        let rows = readme.split(separator: "\n").filter { $0.hasPrefix("| `slowlane ") }.joined(separator: "\n")
+        let page = try String(contentsOf: Self.root.appending(path: "docs/reference/commands.md"), encoding: .utf8)
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| `slowlane ") }.joined(separator: "\n")
         for name in names {
             #expect(rows.contains("`slowlane \(name)`") || rows.contains("`\(name)`"), "\(name)")
         }
@@ -91,6 +100,34 @@ import Testing
         let readme = try String(contentsOf: Self.root.appending(path: "README.md"), encoding: .utf8)
         #expect(readme.hasPrefix("# Slowlane\n\nSlowlane tests how an app behaves on a bad network. "))
         #expect(try await Self.help([]).first == "OVERVIEW: Test how an app behaves on a bad network.")
+    }
+
+    /// Each option of a command in a fenced block, a table or a text of the documentation is in the help of the command.
+    @Test func theOptionsOfTheDocumentationExist() async throws {
+        let folder = Self.root.appending(path: "docs").path()
+        let names = try FileManager.default.subpathsOfDirectory(atPath: folder).filter { $0.hasSuffix(".md") }
+        #expect(names.count > 30)
+        var helps: [[String]: String] = [:]
+        for name in ["README.md"] + names.map({ "docs/" + $0 }) where !name.contains("/decisions/") {
+            let text = try String(contentsOf: Self.root.appending(path: name), encoding: .utf8)
+            for line in text.split(separator: "\n") {
+                for call in line.matches(of: /slowlane( [^`#|;]*)/) {
+                    let words = call.1.split(separator: " ").map(String.init)
+                    let command = Self.commands.filter { words.starts(with: $0) }.max { $0.count < $1.count } ?? []
+                    if command.isEmpty { continue }
+                    let own = words.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }.map { $0.prefix { $0 != "=" } }
+                    if own.isEmpty { continue }
+                    if helps[command] == nil { helps[command] = try await Self.help(command).joined(separator: " ") }
+                    for option in own {
+                        let option = option.prefix { $0 == "-" || $0.isLetter || $0.isNumber }
+                        #expect(
+                            helps[command]?.contains(option) ?? false,
+                            "\(name): 'slowlane \(command.joined(separator: " "))' has no option \(option)")
+                    }
+                }
+            }
+        }
+        #expect(helps.count > 15)
     }
 
     /// Statuses that a command's own help explains are in the list of the program.

@@ -31,7 +31,7 @@ RULES = [
     ("wrong", "client|origin", "no response|body", "chunked both ways", "RFC 9112, 7.1: recipients must decode chunks"),
 ]
 
-LOST_RST = "a RST that the full queue of a link drops is not repeated, as in TCP (docs/words.md: orphan)"
+LOST_RST = "a RST that the full queue of a link drops is not repeated, as in TCP (docs/reference/terms.md: orphan)"
 
 
 def classify(route, conversation, exchange, side, what, expected, got):

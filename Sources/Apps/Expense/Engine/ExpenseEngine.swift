@@ -146,7 +146,7 @@ public struct ExpenseEngine: Sendable {
         if let commitAt = commits.retryAt { return min(next, commitAt) }
         if !commits.isAwaited, !reachability.isOffline || reachability.needsProbe {
             if reachability.needsProbe {
-                // The end of an exchange in flight is an answer, too.
+                // An exchange in flight serves as the probe.
                 if exchanges.isEmpty, let probe = reachability.probeAt { next = min(next, probe) }
             } else {
                 if let notBefore { next = min(next, notBefore) }

@@ -1,7 +1,7 @@
 //  Expense/Service: the server of the expense app as one function from request to response.
 //
 //  Owns: reports with expenses, chats with pins, transfers of money, the balance, updates since an id, the results of
-//  operations; the contract of docs/expense-api.md.
+//  operations; the contract of docs/explanation/patterns.md.
 //
 //  Does not own: authentication, sockets, limits of connections (the server on which it is mounted), the client
 //  (ExpenseEngine).

@@ -1,7 +1,7 @@
 //  Field/Service: the server of the field app as one function from request to response.
 //
 //  Owns: questions and answers by submission period, issues with notes and photos, files, the payload, uploads that can be
-//  resumed, the events of changes; the contract of docs/field-api.md.
+//  resumed, the events of changes; the contract of docs/explanation/field.md.
 //
 //  Does not own: authentication, sockets, limits of connections (the server on which it is mounted), the client
 //  (FieldEngine).

@@ -1,7 +1,7 @@
 //  Reader/Service: the server of the network-first reader as one function from request to response.
 //
 //  Owns: articles with likes, profiles with pictures, recommendations, feedback and accounts, the results of operations;
-//  the contract of docs/reader-api.md.
+//  the contract of docs/explanation/reader.md.
 //
 //  Does not own: authentication, sockets, limits of connections (the server on which it is mounted), the client
 //  (ReaderEngine).

@@ -164,7 +164,7 @@
   const stepButtons = steps.map((step, index) => element("button", {
     onclick: () => { state.t = step.t; show(); }, title: step.line,
   }, `${index + 1} ${step.name}`));
-  const clientButtons = [["current", "this client"], ["2013", "the 2013 client"]].map(([client, name]) => [client, element("button", {
+  const clientButtons = [["current", "this client"], ["legacy", "the legacy client"]].map(([client, name]) => [client, element("button", {
     "aria-pressed": "false", onclick: () => { state.t = 0; state.isPlaying = true; play(client); },
   }, name)]);
   const liveButton = element("button", { "aria-pressed": "false", onclick: playLive }, "over real sockets");
@@ -216,7 +216,7 @@
     const step = steps[Math.max(0, index)];
     setText(caption.step, `step ${index + 1} of ${steps.length}: ${step.name}`);
     setText(caption.line, step.line);
-    setText(caption.see, state.client === "2013" ? step.legacy : step.see);
+    setText(caption.see, state.client === "legacy" ? step.legacy : step.see);
     stepButtons.forEach((button, number) => button.setAttribute("aria-pressed", String(number === index)));
     for (const [client, button] of clientButtons) button.setAttribute("aria-pressed", String(client === state.client));
     liveButton.setAttribute("aria-pressed", String(state.source === "live"));

@@ -97,8 +97,8 @@ public struct AppActError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Creates an error.
     public init(_ description: String) { self.description = description }
 
-    /// The error of an act that an app does not have.
-    public static let unknown = AppActError("the app does not have this action")
+    /// The error of an action that the app does not support.
+    public static let unknown = AppActError("the app does not support this action")
 }
 
 /// A wall clock: the difference between a calendar and the monotonic time of an engine. The time zone is UTC.

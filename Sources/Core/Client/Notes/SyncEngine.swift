@@ -17,8 +17,8 @@ internal import HeapModule
 ///     stale base    -> fetch -> own change found: done; else a conflict   (base, mine and theirs are kept)
 ///     afterwards    -> index; changed records are fetched
 ///
-/// A failure of one record's request delays that record only. A failure of the path delays everything; meanwhile one
-/// cheap request after the other probes it.
+/// A failure of one record's request delays that record only. A failure of the network path delays all requests; meanwhile the
+/// client probes the path with one cheap request at a time.
 ///
 /// Inputs are facts with their time. After each input, and after ``advance(to:)`` at ``nextDeadline``, the driver takes
 /// every action with ``takeAction()``. No request is returned while a commit is pending or failing.
@@ -190,7 +190,7 @@ public struct SyncEngine: Sendable {
             if let indexAt, (isIdle(.small) && isIdle(.bypass)) || !indexWork.isWanted {
                 deadline = min(deadline ?? .never, indexAt)
             }
-            // The first ready change may be out of date; then the client wakes once for nothing.
+            // The first ready change may be out of date; the client then wakes once without work.
             if let besideReadAt, besideReadAt > now, !ready[SyncRequest.Lane.small.rawValue].isEmpty {
                 deadline = min(deadline ?? .never, besideReadAt)
             }

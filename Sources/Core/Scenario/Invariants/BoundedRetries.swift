@@ -6,15 +6,16 @@ enum BoundedRetries: InvariantCheck {
         rule: "A client's attempts in an outage are within the budget of the policy that it publishes, it keeps the "
             + "delays of that policy, and it respects Retry-After.",
         violations: "A device makes more attempts in an outage than its budget, plus 2 for each action of its user "
-            + "and each start of its client, and the delays begin anew after each response of a fault for the server; it sends a request before the end of a Retry-After; or it repeats a failed "
-            + "or rejected request three times, each within half of its first delay, with no action, start or change of the "
-            + "network between, and after a lost response no other response; it repeats a write that the server has rejected for good; or five delays in a row in an "
+            + "and each start of its client (a response of a fault begins the delays anew); or it sends a request "
+            + "before the end of a Retry-After; or it repeats a failed or rejected request three times, each within "
+            + "half of its first delay, without an action, a start, a change of the network or another response "
+            + "between; or it repeats a write that the server has rejected for good; or five delays in a row in an "
             + "outage are equal to the millisecond.",
         worlds: "Both. Attempts to connect of programs are not known; for them only requests count, and the "
             + "reference policy.",
-        blindSpots: "A Retry-After that a server sends by itself: only those of faults are known; those to the reader, "
-            + "which reads when its user does.",
-        source: "story S30, S32, S33; RFC 9110, section 10.2.3; the reference policy R0")
+        blindSpots: "A Retry-After that a server sends by itself: only those of faults are known; those to the "
+            + "reader, which reads when its user does.",
+        source: "tags s30, s32, s33; RFC 9110, section 10.2.3; the reference client's retry policy")
 
     /// The number of attempts to which an action of the user entitles a client in an outage: it may interrupt a delay,
     /// and try another connection.

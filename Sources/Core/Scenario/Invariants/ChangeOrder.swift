@@ -5,14 +5,14 @@ enum ChangeOrder: InvariantCheck {
     static let rule = InvariantRule(
         rule: "Changes of a note reach the server in the order in which its user has made them, and none before the "
             + "note exists there.",
-        violations: "A device sends a change of a note that it has created before the creation was acknowledged, it "
-            + "sends a write of a note while its earlier one is in flight, the server has executed an older text of "
-            + "a user after a newer one, or of two changes of notes that were made while another write was in flight, "
-            + "or that were in the queue of a client that starts, the second is sent first.",
+        violations: "A device sends a change of a new note before the creation of the note was acknowledged; or it "
+            + "sends a write of a note while its earlier one is in flight; or the server has executed an older text "
+            + "of a user after a newer one; or a device sends the second of two changes first that were made while "
+            + "another write was in flight, or that were in its queue when it started.",
         worlds: "Both. The order of texts is checked where the contents of requests are recorded, not for programs.",
         blindSpots: "The order of changes of different notes that wait for other reasons, and those of programs; two "
             + "changes with the same text; notes that a user has restored under another identifier.",
-        source: "story S06, S10, S14")
+        source: "tags s06, s10, s14")
 
     /// The time by which two reports of one connection may be out of order in real time.
     private static let slack = Nanoseconds.milliseconds(100)

@@ -8,7 +8,7 @@ enum Convergence: InvariantCheck {
         blindSpots:
             "Differences of notes that are in conflict or have an error at the end; devices that the restore phase "
             + "does not restore; records that an app does not show.",
-        source: "all stories; the end of each is a comparison of devices and server")
+        source: "all scenarios; the end of each is a comparison of devices and server")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         guard let rows = run.serverRows, !run.wasAborted else { return nil }

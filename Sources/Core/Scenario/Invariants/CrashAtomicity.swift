@@ -7,7 +7,7 @@ enum CrashAtomicity: InvariantCheck {
             + "compared by the tests that generate kills.",
         worlds: "Both, for Slowlane's client. One run shows only what is lost by a kill at once.",
         blindSpots: "In one run, the effects of a kill that appear later; programs, whose commits are not known.",
-        source: "story S35, S36; the 2013 client saved the responses to all writes at once")
+        source: "tags s35, s36; the legacy client saved the responses to all writes at once")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !device.isProgram {

@@ -10,7 +10,7 @@ enum DeletesStick: InvariantCheck {
         blindSpots:
             "Notes with requests past the client; notes that the contract orig, which has no tombstones, creates "
             + "again with a late or repeated POST.",
-        source: "story S20, S21, S23; the 2013 client dropped its tombstone whatever the response was")
+        source: "tags s20, s21, s23; the legacy client dropped its tombstone whatever the response was")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         onServer(run) ?? inViews(run) ?? underOtherName(run)

@@ -13,7 +13,7 @@ enum Economy: InvariantCheck {
         worlds: "Both. Attempts of programs to connect are not known.",
         blindSpots: "Bodies of indexes; revisions of servers without entity tags; requests inside the lifetime of a "
             + "cache.",
-        source: "story S01, S03, S04, S38, S57; RFC 9111, section 4.3")
+        source: "tags s01, s03, s04, s38, s57; RFC 9111, section 4.3")
 
     /// The time that a client has to notice that its interface has gone down.
     private static let noticeMax = Nanoseconds.seconds(1)

@@ -7,7 +7,7 @@ enum Isolation: InvariantCheck {
         worlds: "Both, where the contents of requests are recorded.",
         blindSpots: "Credentials other than those of Basic and Bearer; texts that users of both accounts have "
             + "written; attachments.",
-        source: "story S34; RFC 7235, section 5.1.2")
+        source: "tag s34; RFC 7235, section 5.1.2")
 
     static func violation(in run: RunFacts) -> InvariantViolation? { ofCredentials(run) ?? ofTexts(run) }
 

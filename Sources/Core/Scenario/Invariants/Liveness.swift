@@ -6,15 +6,15 @@ enum Liveness: InvariantCheck {
         rule: "Without an action of the user, the next attempt starts within 5 s of the end of an outage that the "
             + "interface has shown, and within the longest delay of the client's policy and 5 s of the end of any "
             + "other; a client that polls does so.",
-        violations: "A device whose client runs, whose interface is up and whose link lets exchanges be completed "
-            + "starts no attempt for these times, or for its interval between polls and 5 s; or it shows a change as "
-            + "pending for the longest delay and 5 s, in which it sends nothing but reads that succeed; or it sends nothing in "
-            + "the 5 s after a change that follows a successful exchange. A request in "
-            + "flight counts as an attempt until it ends; a Retry-After, and the time after 401 or 403, do not count.",
+        violations: "A running device with a working link starts no attempt for these times, or for its interval "
+            + "between polls and 5 s; or it shows a change as pending for the longest delay and 5 s, and sends only "
+            + "reads, which succeed; or it sends nothing in the 5 s after a change that follows a successful "
+            + "exchange. A request in flight counts as an attempt until it ends; a Retry-After, and the time after "
+            + "401 or 403, do not count.",
         worlds: "Both. Programs are held to the delays of the reference policy, and only while they show a pending "
             + "change.",
         blindSpots: "Links that alternate faster than these times; changes that wait for a read of more than 5 s.",
-        source: "story S06, S27, S29, S32; the 2013 client synchronised only on user actions")
+        source: "tags s06, s27, s29, s32; the legacy client synchronised only on user actions")
 
     /// The time within which an attempt follows the end of an outage that the interface has shown.
     static let edgeMax = Nanoseconds.seconds(5)

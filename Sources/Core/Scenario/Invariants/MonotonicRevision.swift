@@ -9,7 +9,7 @@ enum MonotonicRevision: InvariantCheck {
         worlds: "Both. The view is checked where the contents of requests are recorded.",
         blindSpots: "Notes that were deleted, repeated results of earlier writes, and texts that several revisions "
             + "have.",
-        source: "story S16")
+        source: "tag s16")
 
     static func violation(in run: RunFacts) -> InvariantViolation? { onServer(run) ?? inViews(run) }
 

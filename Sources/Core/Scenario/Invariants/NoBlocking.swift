@@ -12,7 +12,7 @@ enum NoBlocking: InvariantCheck {
             + "no reading of that note has failed.",
         worlds: "Both, with these two limits.",
         blindSpots: "Screens that are not part of views; live, delays below 1 s.",
-        source: "story S01, S28, S31")
+        source: "tags s01, s28, s31")
 
     /// The number of attempts of a rejected change by which every other pending change must have been sent.
     private static let rejectionsMax = 3

@@ -2,22 +2,21 @@
 enum NoDuplicateEffect: InvariantCheck {
     static let rule = InvariantRule(
         rule: "Each action of a user changes the server at most once, and each creation leads to one note.",
-        violations: "The server has executed a request of a device that it had executed before, it has executed more "
-            + "writes of a note by a device than the device's user has made changes of the note, it has two notes "
-            + "of one name, it rejects the repetition of an operation that it has executed, or it accepts another "
-            + "request with the id of one. What another server than the built-in one has executed is known from its "
-            + "responses: a second request with the same path, body and Idempotency-Key, or of a program's creations "
-            + "with the same title and text one more than its user's actions explain, has executed the write once "
-            + "more unless the response has a replay header, the identifier of the same record, the same revision, or "
-            + "the status and body of the first.",
+        violations: "The server has executed one request of a device twice; or it has executed more writes of a note "
+            + "by a device than the device's user has made changes of the note; or it has two notes of one name; or "
+            + "it rejects the repetition of an operation that it has executed; or it accepts another request with "
+            + "the id of one; or (a server of your own) it has responded to a repetition as to a new write. A "
+            + "repetition has the same path, body and Idempotency-Key, or is a program's creation with the same "
+            + "title and text as one before, beyond the actions of its user. It has executed nothing if its response "
+            + "has a replay header, the identifier of the same record, the same revision, or the status and body of "
+            + "the first.",
         worlds: "Both. Devices whose steps send requests past the client are left out. Not decided if the responses of "
-            + "another server do not tell whether it has executed a write once more.",
+            + "another server do not tell whether it has executed a write twice.",
         blindSpots: "Notes that a program creates without telling their names, unless their texts are those of the "
             + "scenario; of other servers, a key that another body reuses. The contract orig has no tombstones: a "
-            + "POST that a client has given up because it got no response, and its repetition, or that it sent before it "
-            + "was killed, and that arrives after the DELETE of the note, creates the note again, and no client can "
-            + "prevent that.",
-        source: "story S09, S20, S33; the 2013 client doubled notes when two syncs ran at once")
+            + "POST without a response that arrives after the DELETE of the note creates the note again; no client "
+            + "can prevent that.",
+        source: "tags s09, s20, s33; the legacy client doubled notes when two syncs ran at once")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for exchange in run.exchanges where run.effects.duplicates.contains(exchange.id) {

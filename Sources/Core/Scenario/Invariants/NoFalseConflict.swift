@@ -7,7 +7,7 @@ enum NoFalseConflict: InvariantCheck {
             + "the device itself.",
         worlds: "Both. Without the contents of requests, any write of another client excuses a conflict.",
         blindSpots: "Two conflicts that one write has caused, if the device has never shown its text.",
-        source: "story S13; the 2013 client took its own lost write for a conflict")
+        source: "tag s13; the legacy client took its own lost write for a conflict")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !run.sendsRequests(device.name) {

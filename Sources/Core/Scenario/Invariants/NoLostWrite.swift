@@ -8,8 +8,8 @@ enum NoLostWrite: InvariantCheck {
         worlds: "Both. Not decided if the run was aborted or the server's notes were not read.",
         blindSpots: "Changes before the last one of a note, which may have been replaced on the device. Without the "
             + "contents of requests, and for programs, any executed request of the device and any write of another "
-            + "client excuses the loss.",
-        source: "story S22, S35; the 2013 client lost edits made while a PUT was in flight")
+            + "client suppresses the violation.",
+        source: "tags s22, s35; the legacy client lost edits made while a PUT was in flight")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         guard run.serverRows != nil, !run.wasAborted else { return nil }

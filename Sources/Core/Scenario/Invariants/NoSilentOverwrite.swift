@@ -3,13 +3,13 @@ enum NoSilentOverwrite: InvariantCheck {
     static let rule = InvariantRule(
         rule: "The executed writes of a note form one chain: each replaces the result of the one before, and a text "
             + "that a write drops was shown to a user before.",
-        violations: "The server has executed two writes that replace the same revision, or a write that names no "
-            + "revision, a device's write has replaced the text of another client, which the device has never shown "
-            + "or kept, or a device sends a write of a note that it shows in conflict.",
+        violations: "The server has executed two writes that replace the same revision; or it has executed a write "
+            + "that names no revision; or a device's write has replaced the text of another client, and the device "
+            + "has never shown or kept that text; or a device sends a write of a note that it shows in conflict.",
         worlds: "Both. The contents of requests are needed; those of a body above 64 KiB are not read.",
         blindSpots: "Whether a merged text contains the text that it replaces; texts without a change of the text, "
             + "such as new titles; what the user of a program has seen.",
-        source: "story S12, S21; RFC 9110, section 13.1.1 (lost updates)")
+        source: "tags s12, s21; RFC 9110, section 13.1.1 (lost updates)")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for (note, indices) in run.exchangesByNote.sorted(by: { ($0.value.first ?? 0) < ($1.value.first ?? 0) }) {

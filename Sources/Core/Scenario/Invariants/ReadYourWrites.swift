@@ -8,7 +8,7 @@ enum ReadYourWrites: InvariantCheck {
             + "that nobody has written since.",
         worlds: "Both. Programs are checked as far as their adapters print views.",
         blindSpots: "Views between two reports of a client.",
-        source: "story S14, S15; the 2013 client replaced newer texts by the response to an older PUT")
+        source: "tags s14, s15; the legacy client replaced newer texts by the response to an older PUT")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for (position, change) in run.changes.enumerated() {

@@ -4,7 +4,7 @@ enum TransparentProxy: InvariantCheck {
         rule: "Without a fault, a proxy changes no byte and adds no header field.",
         violations: "A byte that has left the link of a device differs from the byte that has entered it at the same "
             + "position of the connection, and no fault has applied to the connection.",
-        worlds: "Those that compare the bytes of both ends of each link.",
+        worlds: "Both, if the bytes at both ends of each link are compared.",
         blindSpots: "Bytes after a fault of a connection, and those of a captive portal.",
         source: "the purpose of a proxy; RFC 9110, section 7.7")
 

@@ -9,7 +9,7 @@ enum ValidatedAnswersOnly: InvariantCheck {
         worlds: "Both. Not for users with requests past the client.",
         blindSpots: "Texts of generated notes; the effects of an invalid response that look like those of a valid "
             + "one.",
-        source: "story S24, S26, S29; RFC 9112, section 8 (incomplete messages)")
+        source: "tags s24, s26, s29; RFC 9112, section 8 (incomplete messages)")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         let generated = Set(run.scenario.fill?.rows ?? [])

@@ -11,7 +11,7 @@ enum VisibleState: InvariantCheck {
             + "that the server has rejected; or it shows an error of a change that has failed at most once, with 5xx.",
         worlds: "Both. Programs are checked for the first two.",
         blindSpots: "Marks other than those of views: opacity, strikethrough, messages.",
-        source: "story S06, S12, S19, S31, S39 to S43")
+        source: "tags s06, s12, s19, s31, s39 to s43")
 
     /// The longest time for which a mark stays after the response.
     private static let markMax = Nanoseconds.seconds(1)

@@ -219,10 +219,10 @@ public struct Shrinker {
         }
     }
 
-    /// Leaves the violated expectation, or one that always holds because a file needs one.
+    /// Removes all expectations but the violated one. For an invariant one remains that always holds, because a file needs one.
     private mutating func keepTargetOnly() {
         var candidate = current
-        // What only describes the scenario.
+        // Descriptions have no effect on the run.
         (candidate.about, candidate.tags, candidate.exploration) = ("", [], nil)
         switch violation.rule {
         case .expectation(let location, let section):

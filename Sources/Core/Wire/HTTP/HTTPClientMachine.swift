@@ -16,8 +16,8 @@ public struct HTTPClientMachine: Sendable {
     /// The maximum number of bytes of a write.
     public static let writeBytesMax = 16 << 10
 
-    /// The maximum number of interim responses (1xx) to a request. Each is a sign of life, so an unlimited number of
-    /// them would keep an exchange alive for ever.
+    /// The maximum number of interim responses (1xx) to a request. Each restarts the timeout, so an unlimited number of
+    /// them would prevent the end of the exchange.
     private static let interimResponsesMax = 100
 
     private struct Connection: Sendable {

@@ -12,7 +12,7 @@ public import Wire
 /// The sockets of a client on an event loop: executes the actions of a `ClientMachine` that concern connections. Not thread
 /// safe; used on its event loop only.
 public final class ClientChannels {
-    /// What becomes of a connection, for observers.
+    /// An event of a connection, for observers.
     public enum Activity: Sendable {
         /// The client has started to open a connection.
         case attempted(HTTPConnectionID)

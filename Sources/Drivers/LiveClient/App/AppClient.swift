@@ -17,12 +17,11 @@ public final class AppClient: Sendable {
         public var storePath: String
         /// The interface at the start.
         public var interface = NetworkInterface(isUp: true)
-        /// Returns the app on what it has stored; called once, on the client's own thread.
+        /// Returns the app with its stored state; called once, on the client's own thread.
         ///
         /// Its time is 0 at the call.
         public var makeApp: @Sendable (AppState) throws -> ClientMachine<RunningApp>
-        /// Called on the client's own thread after each commit; if it returns `true`, the client ends at once, as a kill
-        /// would end it.
+        /// Called on the client's own thread after each commit. `true` ends the client at once, like a kill.
         public var mustEnd: (@Sendable () -> Bool)?
 
         /// Creates a configuration.

@@ -11,8 +11,8 @@ public struct Demo: Sendable {
     public enum Client: String, CaseIterable, Sendable {
         /// The sync client.
         case current
-        /// The sync client with the defects of a client of 2013.
-        case legacy = "2013"
+        /// The sync client with eight known defects (`client: legacy`).
+        case legacy
     }
 
     /// The demonstration cannot run.

@@ -86,15 +86,20 @@ enum ScenarioText {
             "\(invariant.number) \(invariant.rawValue)\(isStandard ? "" : " (not standard: 'invariants: { add }')")"
         ]
         let rule = invariant.rule
-        let parts = [
-            ("", rule.rule), ("violated if: ", rule.violations), ("worlds: ", rule.worlds),
-            ("cannot see: ", rule.blindSpots), ("source: ", rule.source),
-        ]
-        for (index, part) in parts.enumerated() {
-            if index > 0 { lines.append("") }
-            lines += indented(TextTable.wrapped(part.0 + part.1, width: 76))
+        lines += indented(TextTable.wrapped(rule.rule, width: 76)) + ["", "  violated if:"]
+        for violation in violations(rule) {
+            let wrapped = TextTable.wrapped(violation, width: 72).split(separator: "\n")
+            lines += wrapped.enumerated().map { ($0 == 0 ? "  - " : "    ") + $1 }
+        }
+        for part in ["worlds: " + rule.worlds, "cannot see: " + rule.blindSpots, "source: " + rule.source] {
+            lines += [""] + indented(TextTable.wrapped(part, width: 76))
         }
         return lines
+    }
+
+    /// Returns the alternatives of a rule's violations.
+    private static func violations(_ rule: InvariantRule) -> [String] {
+        rule.violations.components(separatedBy: "; or ")
     }
 
     private static func keyExplanation(of name: String, width: Int?) -> [String]? {
@@ -149,8 +154,10 @@ enum ScenarioText {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { "  \($0)" }
     }
 
-    /// Returns a text of the table without the marks of code.
-    private static func plain(_ text: String) -> String { text.replacing("`", with: "'") }
+    /// Returns a text of the table without the marks of code and the targets of links.
+    private static func plain(_ text: String) -> String {
+        text.replacing("`", with: "'").replacing(/\[([^\]]+)\]\([^)]+\)/) { $0.1 }
+    }
 
     // MARK: Documentation
 
@@ -185,8 +192,11 @@ enum ScenarioText {
             let rule = invariant.rule
             lines += [
                 "", "### \(invariant.number) \(invariant.rawValue)", "", rule.rule, "",
-                "- violated if: \(rule.violations)",
-                "- worlds: \(rule.worlds)", "- cannot see: \(rule.blindSpots)", "- source: \(rule.source)",
+                "Violated if:", "",
+            ]
+            lines += violations(rule).map { "- \($0)" }
+            lines += [
+                "", "Worlds: \(rule.worlds)", "", "Cannot see: \(rule.blindSpots)", "", "Source: \(rule.source)",
             ]
         }
         return lines

@@ -4,7 +4,7 @@ import NotesContract
 import Testing
 import Wire
 
-/// The contract of docs/field-api.md.
+/// The contract of docs/explanation/field.md.
 @Suite struct FieldServiceTests {
     private static let hour = 3_600_000
     /// The server's clock: a quarter past an hour.
