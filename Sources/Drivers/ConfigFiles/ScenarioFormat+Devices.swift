@@ -88,8 +88,8 @@ extension ScenarioFormat {
             .optional(
                 "interface", \.interface, .word, default: "unchanged",
                 "The kind of interface that the client sees: `cellular` is metered, `wifi` and `wired` are not."),
-            phaseKey("down", .anything, "Conditions in place of a profile: those of the downlink."),
-            phaseKey("up", .anything, "Conditions in place of a profile: those of the uplink."),
+            phaseKey("down", .anything, "Conditions of the downlink, in place of a profile."),
+            phaseKey("up", .anything, "Conditions of the uplink, in place of a profile."),
             phaseKey(
                 "dns-delay", .text, default: "0 ms", "Conditions in place of a profile: the delay of name lookups."),
             phaseKey(

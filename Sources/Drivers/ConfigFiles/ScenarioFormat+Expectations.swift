@@ -98,7 +98,7 @@ extension ScenarioFormat {
                     + "which a captive portal or a fault responds before the server does not reach it."),
             .optional(
                 "between", \.window, .window, default: "the script",
-                "The start and the end of a window. The end `finally` is that of the run: the requests of the restore phase "
+                "The start and the end of a window. The end `finally` is the end of the run: the requests of the restore phase "
                     + "count too."),
             .optional(
                 "during", \.during, .during, default: "the whole run",
@@ -127,8 +127,8 @@ extension ScenarioFormat {
             ).amongAtLeastOne,
             .optional(
                 "duplicates", \.duplicates, .integer(0...numberMax),
-                "The greatest number of requests with which the server has executed a write once more. Without `between`, "
-                    + "those of the restore phase count too."
+                "The greatest number of requests with which the server has executed a write a second time. Without "
+                    + "`between`, requests of the restore phase count too."
             ).amongAtLeastOne,
             .optional(
                 "bytes-down", \.bytesDown, .range(.size, bytes, least: 0) { _ in .max },

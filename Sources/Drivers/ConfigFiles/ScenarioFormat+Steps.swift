@@ -94,7 +94,7 @@ extension ScenarioFormat {
             "upgrade", .integer(1...1000),
             "Replaces the client by this version of it, on the same store. The reference client has versions 1 and "
                 + "2, and a device with `upgrade` or `pin` starts with version 1. Version 2 migrates the store of "
-                + "version 1; version 1 does not open that of version 2, and does not run then.",
+                + "version 1; version 1 does not open the store of version 2, and does not run then.",
             get: { if case .upgrade(let version) = $0 { version } else { nil } },
             set: { $0 = .upgrade(version: $1) }),
         .alternative(
@@ -103,7 +103,7 @@ extension ScenarioFormat {
         .alternative(
             "call", .text,
             "Calls a function of the app under test, with the arguments `with`. The reference client has `retry` "
-                + "(sends a parked change again) and `dismiss` (discards it), each with `note`. For those of an app see "
+                + "(sends a parked change again) and `dismiss` (discards it), each with `note`. For the functions of an app see "
                 + "[patterns](../explanation/patterns.md#scenarios).",
             get: { if case .call(let name, _) = $0 { name } else { nil } },
             set: { $0 = .call(name: $1, arguments: []) }),

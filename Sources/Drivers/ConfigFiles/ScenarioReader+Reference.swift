@@ -106,13 +106,13 @@ extension ScenarioReader {
         guard !scenario.apps.isEmpty else {
             guard !scenario.records.isEmpty else { return }
             return reader.report(
-                "'records' are those of an app; no device has a client such as 'client: expense'",
+                "'records' belong to an app; no device has a client such as 'client: expense'",
                 at: fields["server"]?.mapping?["records"] ?? fields["server"])
         }
         if scenario.server != .builtIn {
             reader.report("an app needs the built-in server", at: fields["server"])
         } else if let node = fields["explore"] ?? fields["workload"] {
-            reader.report("the actions that are drawn are those of notes; an app has others", at: node)
+            reader.report("the drawn actions are for notes; an app has others", at: node)
         }
         for record in scenario.records {
             guard let app = record.app, !scenario.apps.contains(app) else { continue }

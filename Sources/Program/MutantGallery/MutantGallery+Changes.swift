@@ -139,7 +139,7 @@ extension MutantGallery {
         },
         .client(
             "foreign-success-accepted",
-            "Any response with the status 200 is a success, also that of a captive portal.",
+            "Any response with the status 200 is a success, also from a captive portal.",
             origin: "the legacy client: responses are taken without a look at their status",
             by: .invariant(.noLostWrite),
             in: ["captive-portal-write", "failing-delete-keeps-tombstone (portal)"]

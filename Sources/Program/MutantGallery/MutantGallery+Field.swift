@@ -37,7 +37,7 @@ extension MutantGallery {
         .field(
             "late-by-device-clock",
             "An answer whose period is over by the device's clock is not sent.",
-            origin: "the server's clock decides what is late",
+            origin: "the server's clock decides whether an answer is late",
             by: .expectation(
                 scenario: "field-batches-by-period",
                 "always: F a1 text 20, error none since first"),
@@ -64,7 +64,7 @@ extension MutantGallery {
         .field(
             "digest-not-checked",
             "A file counts as pulled although its digest is wrong.",
-            origin: "RFC 9530: the digest of a file that arrived in parts is that of the whole",
+            origin: "RFC 9530: the digest covers the whole file, also if it arrived in parts",
             by: .expectation(
                 scenario: "field-corrupt-file",
                 "always: F f1 text missing until opened"),

@@ -78,7 +78,7 @@ extension MutantGallery {
         .reader(
             "error-after-leaving",
             "The failure of an operation is shown after the user has left its page.",
-            origin: "operations: who has left the page hears nothing",
+            origin: "operations: no message after the user has left the page",
             by: .expectation(
                 scenario: "reader-user-started-get",
                 "always: N dialog none, toast none, error none"),
@@ -91,7 +91,7 @@ extension MutantGallery {
         .reader(
             "rollback-without-dialog",
             "A like that fails after the user has left the page is taken back without a word.",
-            origin: "states: who has left the page is told by a dialog",
+            origin: "states: a dialog after the user has left the page",
             by: .expectation(
                 scenario: "reader-save-state",
                 "eventually: N dialog not-saved, within 12.0 s of liked"),
@@ -160,7 +160,7 @@ extension MutantGallery {
         .reader(
             "later-forgets",
             "A form that the user wants to be sent later is forgotten.",
-            origin: "forms: what is sent later is sent by itself",
+            origin: "forms: a postponed form is sent automatically",
             by: .expectation(
                 scenario: "reader-non-blocking-form",
                 "always: N outbox 1, field sent-later=1 since chosen until 20.0 s"),

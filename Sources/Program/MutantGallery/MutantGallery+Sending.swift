@@ -166,7 +166,7 @@ extension MutantGallery {
         .client(
             "deleted-note-restored",
             "An edited note that was deleted on the server is created again without a decision of the user.",
-            origin: "the legacy client: what is not on the server is new",
+            origin: "the legacy client: a note that is missing on the server is new",
             by: .expectation(
                 scenario: "edit-vs-remote-delete",
                 "always: A n1 text '3 l' since edited"),

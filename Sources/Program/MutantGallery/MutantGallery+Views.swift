@@ -85,7 +85,7 @@ extension MutantGallery {
         .client(
             "outbox-not-counted",
             "The number of pending changes is always shown as 0.",
-            origin: "Expensify: the user is told what is still to be sent",
+            origin: "Expensify: the view shows the pending changes",
             by: .expectation(
                 scenario: "create-offline-then-heal",
                 "eventually: A outbox 3, within 1.0 s of made"),

@@ -65,8 +65,8 @@ struct ExploreCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Parts that are drawn: workload, network, faults and config, separated by commas. (default: those of the "
-                + "scenario, or all)", valueName: "parts"))
+            "Parts that are drawn: workload, network, faults and config, separated by commas. (default: the parts of "
+                + "the scenario, or all)", valueName: "parts"))
     var vary: String?
 
     @Option(

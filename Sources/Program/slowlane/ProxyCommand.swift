@@ -136,7 +136,7 @@ struct ProxyCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "End of the link at which --pcapng captures: server (shows the lost packets of downloads) or client "
-                + "(shows those of uploads).", valueName: "end"))
+                + "(shows the lost packets of uploads).", valueName: "end"))
     var pcapngAt = "server"
 
     @Option(

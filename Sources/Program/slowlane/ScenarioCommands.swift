@@ -21,7 +21,7 @@ struct ScenariosCommand: ParsableCommand {
     /// `slowlane scenarios list`.
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the built-in scenarios, or those of files and folders.",
+            abstract: "List the built-in scenarios, or the scenarios of files and folders.",
             discussion: """
                 Examples:
                   slowlane scenarios list

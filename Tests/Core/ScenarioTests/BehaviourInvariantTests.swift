@@ -86,7 +86,7 @@ import Testing
             change(&run)
             return Self.violation(run, .validatedAnswersOnly)
         }
-        let ghost = "A shows a text of n1 at 3.0 s that nobody has written"
+        let ghost = "A shows a text of n1 at 3.0 s that no client has written"
         #expect(violation(200) { $0.show(3, "A", [("n1", "<html>", .plain)]) } == ghost)
         #expect(violation(nil) { $0.show(3, "A", [("n1", "<html>", .plain)]) } == nil, "no response was invalid")
         #expect(
@@ -94,7 +94,7 @@ import Testing
                 $0.write(3, base: "1-a", "<html>", of: "W")
                 $0.show(4, "A", [("n1", "<html>", .conflict)])
             } == nil, "another client has written it")
-        let absence = "n1 vanishes from A at 3.0 s, and nobody has deleted it"
+        let absence = "n1 vanishes from A at 3.0 s without a deletion"
         #expect(violation(200) { $0.add(3, .device("A", .init(rows: [], outbox: 0))) } == absence)
         #expect(
             violation(200) {

@@ -255,7 +255,7 @@ import Testing
             return Self.violation(run, .readYourWrites)
         }
         #expect(
-            violation(.plain) == "A shows an older text of n1 at 3.0 s than that of the change at 1.0 s")
+            violation(.plain) == "A shows an older text of n1 at 3.0 s than the change at 1.0 s")
         #expect(violation(.error) == nil, "the rollback is announced")
         #expect(violation(.plain, writes: true) == nil, "another client has written it")
     }

@@ -250,7 +250,7 @@ import Testing
         older.show(2, "A", [("n1", "one", .upload)])
         #expect(
             Self.violation(older, .readYourWrites)
-                == "A shows another text of n1 at 2.0 s than that of the pending change")
+                == "A shows another text of n1 at 2.0 s than the pending change")
         var next = Self.edit()
         next.add(2, .action(actor: "A", .edit(row: "n1")))
         next.show(2, "A", [("n1", "three", .upload)])

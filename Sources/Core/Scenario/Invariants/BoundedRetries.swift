@@ -13,7 +13,7 @@ enum BoundedRetries: InvariantCheck {
             + "outage are equal to the millisecond.",
         worlds: "Both. Attempts to connect of programs are not known; for them only requests count, and the "
             + "reference policy.",
-        blindSpots: "A Retry-After that a server sends by itself: only those of faults are known; those to the "
+        blindSpots: "A Retry-After that a server sends by itself: only faults are known; a Retry-After to the "
             + "reader, which reads when its user does.",
         source: "tags s30, s32, s33; RFC 9110, section 10.2.3; the reference client's retry policy")
 

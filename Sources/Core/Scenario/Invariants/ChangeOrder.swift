@@ -10,8 +10,8 @@ enum ChangeOrder: InvariantCheck {
             + "of a user after a newer one; or a device sends the second of two changes first that were made while "
             + "another write was in flight, or that were in its queue when it started.",
         worlds: "Both. The order of texts is checked where the contents of requests are recorded, not for programs.",
-        blindSpots: "The order of changes of different notes that wait for other reasons, and those of programs; two "
-            + "changes with the same text; notes that a user has restored under another identifier.",
+        blindSpots: "The order of changes of different notes that wait for other reasons, and all changes of "
+            + "programs; two changes with the same text; notes that a user has restored under another identifier.",
         source: "tags s06, s10, s14")
 
     /// The time by which two reports of one connection may be out of order in real time.

@@ -1,7 +1,7 @@
 /// I10: deletions stick.
 enum DeletesStick: InvariantCheck {
     static let rule = InvariantRule(
-        rule: "A note that a user has deleted returns only by a decision of a user who was asked.",
+        rule: "A deleted note returns only if a user has decided so.",
         violations: "A note that the server has deleted is on the server at the end, and no client has created it "
             + "again or resolved a conflict of it; or a note that was deleted on a device appears there again without "
             + "a conflict or error, and no user has acted on it and no other client has written it; or a device creates "

@@ -2,10 +2,10 @@
 enum Isolation: InvariantCheck {
     static let rule = InvariantRule(
         rule: "No byte of one account is sent with the credentials of another, or shown to its user.",
-        violations: "A request has the credentials of another user than its device's, two users share an access "
-            + "token, a device shows a text that only other users have written, or sends one.",
+        violations: "A request has the credentials of another user than its device's; or two users share an access "
+            + "token; or a device shows or sends a text that only other users have written.",
         worlds: "Both, where the contents of requests are recorded.",
-        blindSpots: "Credentials other than those of Basic and Bearer; texts that users of both accounts have "
+        blindSpots: "Credentials other than Basic and Bearer; texts that users of both accounts have "
             + "written; attachments.",
         source: "tag s34; RFC 7235, section 5.1.2")
 

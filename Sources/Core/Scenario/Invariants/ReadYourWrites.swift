@@ -4,8 +4,8 @@ enum ReadYourWrites: InvariantCheck {
         rule: "A device never shows an older text of a note than its user's last edit, unless it shows a conflict or "
             + "an error.",
         violations: "A device that has shown a pending text shows another one as pending before its user's next "
-            + "change of the note, or shows, without a conflict or error, a text that it had shown before the edit and "
-            + "that nobody has written since.",
+            + "change of the note, or shows, without a conflict or error, a text that it had shown before the edit "
+            + "and that no client has written since.",
         worlds: "Both. Programs are checked as far as their adapters print views.",
         blindSpots: "Views between two reports of a client.",
         source: "tags s14, s15; the legacy client replaced newer texts by the response to an older PUT")
@@ -43,7 +43,7 @@ enum ReadYourWrites: InvariantCheck {
                 } else if isPending, !row.isDeleted {
                     return InvariantViolation(
                         "\(change.device) shows another text of \(change.row) at "
-                            + "\(RunFacts.text(state.time)) than that of the pending change",
+                            + "\(RunFacts.text(state.time)) than the pending change",
                         at: state.index, of: change.device, change.row)
                 }
                 continue
@@ -54,7 +54,7 @@ enum ReadYourWrites: InvariantCheck {
                 !isWritten(shown, change, state.index, run)
             {
                 return InvariantViolation(
-                    "\(change.device) shows an older text of \(change.row) at \(RunFacts.text(state.time)) than that of the "
+                    "\(change.device) shows an older text of \(change.row) at \(RunFacts.text(state.time)) than the "
                         + "change at \(RunFacts.text(change.start))",
                     at: state.index, of: change.device, change.row)
             }

@@ -5,7 +5,7 @@ enum TransparentProxy: InvariantCheck {
         violations: "A byte that has left the link of a device differs from the byte that has entered it at the same "
             + "position of the connection, and no fault has applied to the connection.",
         worlds: "Both, if the bytes at both ends of each link are compared.",
-        blindSpots: "Bytes after a fault of a connection, and those of a captive portal.",
+        blindSpots: "Bytes after a fault of a connection, and bytes of a captive portal.",
         source: "the purpose of a proxy; RFC 9110, section 7.7")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {

@@ -3,9 +3,9 @@ enum ValidatedAnswersOnly: InvariantCheck {
     static let rule = InvariantRule(
         rule: "A response of another origin, of another media type, without its end or about another note changes no "
             + "note and completes no change.",
-        violations: "After an invalid or incomplete response, a device shows a text that nobody has written, a note "
-            + "vanishes that nobody has deleted, or the mark of a pending change vanishes although no response of the "
-            + "server has been received since the change.",
+        violations: "After an invalid or incomplete response, a device shows a text that no client has written, a "
+            + "note vanishes without a deletion, or the mark of a pending change vanishes although no response of "
+            + "the server has been received since the change.",
         worlds: "Both. Not for users with requests past the client.",
         blindSpots: "Texts of generated notes; the effects of an invalid response that look like those of a valid "
             + "one.",
@@ -46,7 +46,7 @@ enum ValidatedAnswersOnly: InvariantCheck {
             !isWritten(text, row.name, device, run)
         else { return nil }
         return InvariantViolation(
-            "\(device.name) shows a text of \(row.name) at \(RunFacts.text(change.time)) that nobody has written",
+            "\(device.name) shows a text of \(row.name) at \(RunFacts.text(change.time)) that no client has written",
             at: change.index, of: device.name, row.name)
     }
 
@@ -94,7 +94,7 @@ enum ValidatedAnswersOnly: InvariantCheck {
                 || run.scenario.fill?.rows.contains(before.name) ?? false
         else { return nil }
         return InvariantViolation(
-            "\(before.name) vanishes from \(device.name) at \(RunFacts.text(change.time)), and nobody has deleted it",
+            "\(before.name) vanishes from \(device.name) at \(RunFacts.text(change.time)) without a deletion",
             at: change.index, of: device.name, before.name)
     }
 

@@ -5,12 +5,13 @@ enum VisibleState: InvariantCheck {
     static let rule = InvariantRule(
         rule: "The mark of a pending change appears with the change and vanishes within 1 s of its acknowledgement; "
             + "a change that the server has rejected for good is shown as an error.",
-        violations: "A device accepts a change and shows the note without a mark before it has sent anything; it "
-            + "shows a note as pending more than 1 s after the response to its last write, which had the text that is "
-            + "shown; it shows one as pending while its outbox is empty; it still shows one as pending at the end "
-            + "that the server has rejected; or it shows an error of a change that has failed at most once, with 5xx.",
+        violations: "A device accepts a change and shows the note without a mark before it has sent anything; or it "
+            + "shows a note as pending more than 1 s after the response to its last write, which had the text that "
+            + "is shown; or it shows one as pending while its outbox is empty; or it still shows a change as pending "
+            + "at the end that the server has rejected; or it shows an error of a change that has failed at most "
+            + "once, with 5xx.",
         worlds: "Both. Programs are checked for the first two.",
-        blindSpots: "Marks other than those of views: opacity, strikethrough, messages.",
+        blindSpots: "Opacity, strikethrough, messages.",
         source: "tags s06, s12, s19, s31, s39 to s43")
 
     /// The longest time for which a mark stays after the response.
