@@ -9,7 +9,7 @@ WORKDIR /build
 COPY Package.swift ./
 RUN swift package resolve
 COPY . .
-RUN swift build -c release --product slowlane \
+RUN swift build -c release --product slowlane --static-swift-stdlib \
     && strip .build/release/slowlane \
     && scripts/lib/image-root .build/release/slowlane /image
 

@@ -1,4 +1,5 @@
 internal import ConfigFiles
+public import Determinism
 public import HTTPTypes
 public import Logging
 public import NIOCore
@@ -157,7 +158,9 @@ public final class API: Sendable {
     }
 
     /// Closes every proxy.
-    public func close() async { await registry.closeAll() }
+    ///
+    /// - Parameter grace: The time for transfers that are not complete; connections without traffic are closed at once.
+    public func close(grace: Nanoseconds = .zero) async { await registry.closeAll(grace: grace) }
 
     /// Returns the response to a request, after the request has taken effect.
     public func respond(to request: HTTPRequest, body: [UInt8]) async -> Response {

@@ -273,8 +273,17 @@ actor ProxyRegistry {
     }
 
     /// Closes every proxy; later starts fail.
-    func closeAll() async {
+    ///
+    /// - Parameter grace: The time for transfers that are not complete.
+    func closeAll(grace: Nanoseconds = .zero) async {
         isClosed = true
+        if grace > .zero {
+            await withTaskGroup(of: Void.self) { group in
+                for case let running? in proxies.values.map(\.running) {
+                    group.addTask { await running.stop(grace: .nanoseconds(grace.count)) }
+                }
+            }
+        }
         feed.close()
         cancelLookups()
         for name in proxies.keys.sorted() {

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
+internal import Determinism
 internal import Foundation
 
 /// `slowlane server`.
@@ -37,7 +38,7 @@ struct ServerCommand: AsyncParsableCommand {
               SLOWLANE_DASHBOARD_FILES=DIR    read the files of the dashboard from a folder
 
             SIGINT and SIGTERM stop the server and close all connections; with --exit-with-parent also the end of the \
-            parent process. SIGHUP applies the file of --config again: proxies whose addresses are the same keep their \
+            parent process. SIGHUP (with --watch-config also a change of the file) applies the file of --config again: proxies whose addresses are the same keep their \
             connections, and proxies that are no longer in the file are deleted.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid configuration; 69 cannot bind the port.
@@ -120,6 +121,15 @@ struct ServerCommand: AsyncParsableCommand {
     @Flag(help: "Stop when the parent process has ended.")
     var exitWithParent = false
 
+    @Flag(help: "Apply the file of --config again when it changes, within a second or two.")
+    var watchConfig = false
+
+    @Option(
+        help: ArgumentHelp(
+            "At SIGINT or SIGTERM, wait up to this time for transfers; idle connections are closed at once.",
+            valueName: "seconds"))
+    var grace = 0.0
+
     @Option(
         help: ArgumentHelp(
             "Write a JSON file with the address, the process and the proxies once they are ready; removed at the end.",
@@ -134,6 +144,8 @@ struct ServerCommand: AsyncParsableCommand {
         guard Dashboard.Mode(rawValue: dashboard) != nil else {
             throw ValidationError("--dashboard '\(dashboard.prefix(20))' must be on, view or off")
         }
+        if watchConfig && config == nil { throw ValidationError("--watch-config needs --config FILE") }
+        guard grace >= 0, grace <= 3600 else { throw ValidationError("--grace must be from 0 to 3600 seconds") }
         if token?.isEmpty == true { throw ValidationError("--token must not be empty") }
         guard (1...1000).contains(maxFaults) else {
             throw ValidationError("--max-faults \(maxFaults) must be from 1 to 1000")
@@ -169,6 +181,8 @@ struct ServerCommand: AsyncParsableCommand {
         server.isQuiet = quiet
         server.stopsWithParent = exitWithParent
         server.readyPath = readyFile
+        server.watchesConfiguration = watchConfig
+        server.grace = Nanoseconds(Int64(grace * 1e9))
         do throws(ForegroundServer.StartError) {
             try await server.run(console)
         } catch {

@@ -192,8 +192,9 @@ import Testing
         #expect(many.status == 65 && many.errors.contains("a proxy has at most 2 faults (--max-faults)"))
     }
 
-    /// SIGHUP applies a changed file: what is the same stays open, and a file that cannot be read changes nothing.
-    @Test func aConfigurationIsAppliedAgain() async throws {
+    /// SIGHUP, or the change itself, applies a changed file: what is the same stays open, and a file that cannot be read
+    /// changes nothing.
+    @Test(arguments: [false, true]) func aConfigurationIsAppliedAgain(_ isWatched: Bool) async throws {
         let folder = try TemporaryFolder()
         let (listener, upstream) = try TestSocket.listen()
         let (file, ready) = (folder.url.appending(path: "p.json"), folder.url.appending(path: "ready.json"))
@@ -212,9 +213,10 @@ import Testing
                 })
         }
         try write(["a": #","toxics":[{"type":"latency"}]"#, "old": ""])
-        let status = try await withServer(["--config", file.path(), "--ready-file", ready.path()]) { url, server in
+        let options = ["--config", file.path(), "--ready-file", ready.path()] + (isWatched ? ["--watch-config"] : [])
+        let status = try await withServer(options) { url, server in
             func reload(_ word: String) async throws {
-                server.signal(SIGHUP)
+                if !isWatched { server.signal(SIGHUP) }
                 _ = try await server.errors.line(with: word)
             }
             let before = try ports()
@@ -239,6 +241,29 @@ import Testing
         }
         #expect(status == 0)
         #expect(!FileManager.default.fileExists(atPath: ready.path()))
+    }
+
+    @Test func transfersEndInTheirTimeOfGrace() async throws {
+        let folder = try TemporaryFolder()
+        let (listener, upstream) = try TestSocket.listen()
+        let file = folder.url.appending(path: "p.json")
+        let addresses = #""listen":"127.0.0.1:0","upstream":"127.0.0.1:\#(upstream)""#
+        try Data(#"[{"name":"a",\#(addresses),"link":{"profile":"edge"}}]"#.utf8).write(to: file)
+        var client: TestSocket?
+        let status = try await withServer(["--config", file.path(), "--grace", "20"]) { url, _ in
+            let list = try await Command.run("list", "--host", url)
+            let port = try #require(list.output.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) })
+            client = try await blocking {
+                let client = try TestSocket.connect(port: port)
+                let server = try listener.accept()
+                try server.send(Array("under way".utf8))
+                server.finish()
+                return client
+            }
+        }
+        #expect(status == 0)
+        let received = try await blocking { [client] in try client?.receiveToEnd() }
+        #expect(received == Array("under way".utf8))
     }
 
     @Test func theEndOfTheParentStopsTheServer() async throws {

@@ -1,5 +1,6 @@
 internal import CommandSupport
 internal import ControlAPI
+internal import Determinism
 internal import Foundation
 internal import Logging
 internal import NIOPosix
@@ -51,6 +52,10 @@ struct ForegroundServer {
     var isQuiet = false
     /// Whether the end of the parent process stops the server.
     var stopsWithParent = false
+    /// The time that transfers have at the end.
+    var grace = Nanoseconds.zero
+    /// Whether the configuration is applied again when its file changes.
+    var watchesConfiguration = false
     /// The path of the file that exists while the server is ready.
     var readyPath: String?
 
@@ -105,10 +110,12 @@ struct ForegroundServer {
         }
         announce(bound, proxies.map { ", proxies \($0.map(\.name).joined(separator: ", "))" } ?? "", console, logger)
         console.writeAsynchronously()
+        let watch = watch(events)
         while case .reload? = await events.next() { await reload(api, bound, console, logger) }
+        watch?.cancel()
         removeReadyFile()
         await server.stop()
-        await api.close()
+        await api.close(grace: grace)
         if isToxiproxy {
             logger.info("Shutdown finished")
         } else if !isQuiet && logger.logLevel <= .warning {
@@ -197,6 +204,23 @@ struct ForegroundServer {
         }
         logger.info("configuration applied again: proxies \(proxies.map(\.name).joined(separator: ", "))")
     }
+
+    /// Reports changes of the configuration's file: of its contents, because a mounted file may be replaced by a link.
+    private func watch(_ events: ForegroundEvents) -> Task<Void, any Error>? {
+        guard watchesConfiguration, let configurationPath else { return nil }
+        return Task {
+            var last = FileManager.default.contents(atPath: configurationPath)
+            while true {
+                try await Task.sleep(for: Self.watchInterval)
+                let now = FileManager.default.contents(atPath: configurationPath)
+                // A file that is missing for a moment is being replaced.
+                if let now, now != last { events.receive(.reload) }
+                last = now ?? last
+            }
+        }
+    }
+
+    private static let watchInterval = Duration.seconds(1)
 
     private func writeReadyFile(_ address: Endpoint, _ proxies: [API.LoadedProxy]?) throws {
         guard let readyPath else { return }
