@@ -21,6 +21,7 @@ let packages = [
     "NIOConcurrencyHelpers": "swift-nio",
     "NIOCore": "swift-nio",
     "NIOEmbedded": "swift-nio",
+    "NIOHPACK": "swift-nio-http2",
     "NIOHTTP1": "swift-nio",
     "NIOPosix": "swift-nio",
     "Yams": "Yams",
@@ -73,13 +74,14 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
     targets: [
         // Decisions. No sockets, clocks, threads or randomness of their own.
         target("Core", "Determinism", []),
-        target("Core", "Wire", ["Determinism", "DequeModule", "HTTPTypes", "NIOCore"]),
+        target("Core", "Wire", ["Determinism", "DequeModule", "HTTPTypes", "NIOCore", "NIOHPACK"]),
         target("Core", "LinkModel", ["Determinism", "DequeModule", "HeapModule"]),
         target("Core", "TCPModel", ["Determinism", "LinkModel", "DequeModule", "HeapModule"]),
         target(
@@ -94,7 +96,9 @@ let package = Package(
         target("Apps", "Reader", ["Determinism", "Wire", "Client", "HTTPTypes"]),
         target("Apps", "Field", ["Determinism", "Wire", "NotesContract", "Client", "HTTPTypes"]),
         // Files, sockets, clocks and threads.
-        target("Drivers", "ConfigFiles", ["Determinism", "LinkModel", "Impairment", "Scenario", "CResources", "Yams"]),
+        target(
+            "Drivers", "ConfigFiles",
+            ["Determinism", "Wire", "LinkModel", "Impairment", "Scenario", "CResources", "Yams"]),
         target(
             "Drivers", "Proxy",
             [
@@ -183,7 +187,7 @@ let package = Package(
             "Core", "ImpairmentTests",
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "TestSupport", "NIOCore", "NIOEmbedded",
-                "NIOHTTP1",
+                "NIOHPACK", "NIOHTTP1",
             ]),
         tests(
             "Core", "ClientTests",

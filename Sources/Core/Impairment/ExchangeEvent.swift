@@ -4,6 +4,13 @@ public import Wire
 public struct ExchangeID: Hashable, Comparable, Sendable {
     /// The number of requests whose heads were read before.
     public let number: Int
+    /// The stream of the request, if its connection is HTTP/2.
+    public let stream: UInt32?
+
+    init(number: Int, stream: UInt32? = nil) {
+        self.number = number
+        self.stream = stream
+    }
 
     public static func < (left: ExchangeID, right: ExchangeID) -> Bool { left.number < right.number }
 }
@@ -74,8 +81,9 @@ extension ExchangeEvent {
 
     /// Returns the method and the beginning of the target of a request that starts; `nil` for other events.
     public func requestLine(targetBytesMax: Int) -> String? {
-        guard case .requestStarted(_, let head) = self else { return nil }
-        return "\(head.method) " + String(decoding: head.target.utf8.prefix(targetBytesMax), as: UTF8.self)
+        guard case .requestStarted(let id, let head) = self else { return nil }
+        let stream = id.stream.map { " (stream \($0))" } ?? ""
+        return "\(head.method) " + String(decoding: head.target.utf8.prefix(targetBytesMax), as: UTF8.self) + stream
     }
 }
 

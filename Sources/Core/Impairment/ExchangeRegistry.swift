@@ -86,6 +86,9 @@ struct ExchangeRegistry {
     /// Whether rules can inject faults.
     var hasRules: Bool { !entries.isEmpty }
 
+    /// Whether the streams of HTTP/2 connections are tracked: rules can inject faults, or their events are recorded.
+    var tracksStreams: Bool { hasRules || samplesBodies }
+
     /// Whether faults can fire.
     var mayFire: Bool { hasRules || hasInjected }
 
@@ -144,9 +147,11 @@ struct ExchangeRegistry {
     mutating func numberExchanges(from first: Int) { exchangeCount = max(exchangeCount, first) }
 
     /// Numbers a request.
-    mutating func number() -> ExchangeID {
+    ///
+    /// - Parameter stream: Its stream, if its connection is HTTP/2.
+    mutating func number(stream: UInt32? = nil) -> ExchangeID {
         defer { exchangeCount += 1 }
-        return nextID
+        return ExchangeID(number: exchangeCount, stream: stream)
     }
 
     /// The identifier of the next request.

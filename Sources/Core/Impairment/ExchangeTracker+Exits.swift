@@ -9,6 +9,7 @@ extension ExchangeTracker {
         now = max(now, time)
         if hold != nil || isEnding { return 0 }
         var limit = Int64.max
+        if let streams { limit = streams.allowance(direction) }
         if let offset = discardsFrom[direction] { limit = max(0, offset - written[direction]) }
         if faultCount > 0 {
             for exchange in exchanges {
@@ -38,6 +39,10 @@ extension ExchangeTracker {
         now = max(now, time)
         let before = written[direction]
         written[direction] += Int64(count)
+        if streams != nil {
+            streams?.wrote(direction, total: written[direction])
+            return takeStreamActions()
+        }
         if let throttle = throttles[direction].first, let start = throttle.start, written[direction] > start {
             throttles[direction][0].nextWrite = now + throttle.time(of: written[direction] - max(before, start))
         }

@@ -8,6 +8,9 @@ extension ExchangeTracker {
     /// Gives an exchange a fault, unless it has one or a fault has replaced its response.
     mutating func set(_ fault: ExchangeRegistry.Fault, _ index: Int) {
         if exchanges[index].fault != nil || exchanges[index].isReplied { return }
+        if fault.action.isForHTTP2 {
+            return report(.faultMissed(exchanges[index].id, rule: fault.rule, point: fault.point))
+        }
         exchanges[index].fault = fault
         faultCount += 1
     }
@@ -44,7 +47,8 @@ extension ExchangeTracker {
         report(.faultInjected(exchange.id, rule: fault.rule, point: fault.point, offset: offset(of: fault, exchange)))
         if fault.point == .beforeRequest, let request { pass(.up, to: request.start) }
         switch fault.action {
-        case .reset: end(.abort(fault.point, fault.side), at: fault.point)
+        case .reset, .resetStream, .resetConnection: end(.abort(fault.point, fault.side), at: fault.point)
+        case .goAway, .limitStreams, .ignorePings: break
         case .close: end(.close(fault.point, fault.side), at: fault.point)
         case .stall: stall(fault, index)
         case .delay(let time): hold = Hold(fault: fault, deadline: now + time, isReport: false)
@@ -137,6 +141,8 @@ extension ExchangeTracker {
     private mutating func dropWaiting() {
         hold = nil
         throttles = PerDirection(up: [], down: [])
+        streams?.drop()
+        opening = nil
         for direction in Direction.allCases {
             withheld[direction] = ByteQueue()
             unparsed[direction] = ByteQueue()
@@ -245,7 +251,9 @@ extension ExchangeTracker {
     }
 
     /// Withdraws the injected faults except those for whose sake part of a response has been withheld.
-    mutating func withdrawFaults() {
+    mutating func withdrawFaults(_ registry: inout ExchangeRegistry) {
+        streams?.removeFaults(of: nil, &registry, at: now)
+        takeStreamActions()
         for index in exchanges.indices where exchanges[index].fault != nil {
             if index == withheldResponse && responseHasBegun(index) { continue }
             exchanges[index].fault = nil
@@ -259,6 +267,11 @@ extension ExchangeTracker {
     /// stay stalled, and a response stays withheld whose first bytes have been discarded.
     mutating func removeFaults(of rule: Int, _ registry: inout ExchangeRegistry, at time: Instant) {
         now = max(now, time)
+        if streams != nil {
+            streams?.removeFaults(of: rule, &registry, at: now)
+            takeStreamActions()
+            return finishWaiting(&registry)
+        }
         func isOfRule(_ fault: ExchangeRegistry.Fault?) -> Bool {
             guard let fault else { return false }
             return fault.rule == rule && !fault.isInjected

@@ -120,6 +120,10 @@ struct ExchangeTracker {
     var withheld = PerDirection(up: ByteQueue(), down: ByteQueue())
     var unparsed = PerDirection(up: ByteQueue(), down: ByteQueue())
     var waitingEnds = PerDirection<StreamEnd?>(up: nil, down: nil)
+    /// The first bytes of both streams while they may be those of HTTP/2; `nil` once that is known.
+    var opening: PerDirection<ByteBuffer>? = PerDirection(up: ByteBuffer(), down: ByteBuffer())
+    /// The streams, if the connection is HTTP/2. The state of HTTP/1.1 stays as it was created.
+    var streams: StreamTracker?
     /// Bytes that have left ``withheld``: those that entered the link or were dropped.
     var consumed = PerDirection(up: Int64(0), down: Int64(0))
     /// Bytes that have entered the link, and those that have been written.
@@ -160,11 +164,14 @@ struct ExchangeTracker {
     /// enter the link.
     var bytesKept: Int {
         requests.bytesKept + responses.bytesKept + (request?.sample.count ?? 0)
-            + (responseSample?.count ?? 0) + bytesWaiting(.up) + bytesWaiting(.down)
+            + (responseSample?.count ?? 0) + bytesWaiting(.up) + bytesWaiting(.down) + (streams?.bytesKept ?? 0)
     }
 
     /// Returns the bytes that wait at an entry.
-    func bytesWaiting(_ direction: Direction) -> Int { withheld[direction].count + unparsed[direction].count }
+    func bytesWaiting(_ direction: Direction) -> Int {
+        withheld[direction].count + unparsed[direction].count + (opening?[direction].readableBytes ?? 0)
+            + (streams?.bytesWaiting(direction) ?? 0)
+    }
 
     /// Returns the next output.
     mutating func takeAction() -> Action? { actions.popFirst() }
@@ -202,6 +209,11 @@ struct ExchangeTracker {
     /// Reports that time has passed: ends a hold that is due.
     mutating func advance(to time: Instant, _ registry: inout ExchangeRegistry) {
         now = max(now, time)
+        if streams != nil {
+            streams?.advance(to: now, &registry)
+            takeStreamActions()
+            return finishWaiting(&registry)
+        }
         if let hold, hold.deadline <= now { resume(&registry) }
         for direction in Direction.allCases where throttles[direction].first?.isWaiting == true {
             throttles[direction][0].isWaiting = false
@@ -211,6 +223,7 @@ struct ExchangeTracker {
 
     /// The time at which ``advance(to:_:)`` must be called next.
     var nextDeadline: Instant? {
+        if let streams { return streams.nextDeadline }
         if let hold { return hold.deadline }
         var deadline: Instant?
         for direction in Direction.allCases {
@@ -222,6 +235,10 @@ struct ExchangeTracker {
 
     /// Reports the end of the connection.
     mutating func connectionEnded() {
+        if streams != nil {
+            streams?.connectionEnded()
+            takeStreamActions()
+        }
         for exchange in exchanges where !exchange.isDelivered {
             if let fault = exchange.fault {
                 report(.faultMissed(exchange.id, rule: fault.rule, point: fault.point))
@@ -237,10 +254,10 @@ struct ExchangeTracker {
         isTracking && hold == nil && !isEnded && discardsFrom[direction] == nil
     }
 
-    private mutating func process(
-        _ bytes: ByteBuffer, _ direction: Direction, _ registry: inout ExchangeRegistry
-    ) {
+    mutating func process(_ bytes: ByteBuffer, _ direction: Direction, _ registry: inout ExchangeRegistry) {
         if isEnded || discardsFrom[direction] != nil { return }
+        if opening != nil { return processOpening(bytes, direction, &registry) }
+        if streams != nil { return processStreams(bytes, direction, &registry) }
         if !isTracking {
             entered[direction] += Int64(bytes.readableBytes)
             return actions.append(.pass(bytes, direction))
@@ -285,6 +302,7 @@ struct ExchangeTracker {
     /// Returns whether the end of a sender's stream must wait: for a hold, or for the decision on a request.
     private func mustEndWait(_ direction: Direction) -> Bool {
         hold != nil || (direction == .up && request?.isAwaitingDecision == true)
+            || streams?.mustEndWait(direction) == true
     }
 
     /// Passes on the ends of streams that have waited.
@@ -299,7 +317,10 @@ struct ExchangeTracker {
     private mutating func finish(
         _ direction: Direction, _ end: StreamEnd, _ registry: inout ExchangeRegistry
     ) {
-        if isTracking && !isEnded {
+        if opening != nil { endOpening(isHTTP2: false, &registry) }
+        if streams != nil {
+            passIncompleteFrame(direction)
+        } else if isTracking && !isEnded {
             if case .finished = end, direction == .down {
                 responses.streamEnded()
                 parse(&registry)

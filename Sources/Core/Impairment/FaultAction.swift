@@ -1,10 +1,17 @@
 public import Determinism
+public import Wire
 
 /// The action of a fault.
 public enum FaultAction: Hashable, Sendable {
     /// Abort the connection: a RST to both sockets, at the socket next to the point at once, at the other one over the
     /// link. Bytes beyond the point are discarded.
+    ///
+    /// On a stream of HTTP/2: RST_STREAM to both peers, with INTERNAL_ERROR to the client and CANCEL to the server.
     case reset
+    /// Reset the stream of HTTP/2 with a code to both peers. On HTTP/1.1 as ``reset``.
+    case resetStream(HTTP2ErrorCode)
+    /// As ``reset`` on HTTP/1.1, also on HTTP/2.
+    case resetConnection
     /// Close the connection: a FIN to both sockets, at the socket next to the point at once, at the other one over the
     /// link. Bytes beyond the point are discarded.
     case close
@@ -26,9 +33,26 @@ public enum FaultAction: Hashable, Sendable {
     /// discarded. With a time greater than 0, the last byte of the response is held at the point `afterResponse`, because a
     /// client that has it may act on the response before it is killed.
     case report(hold: Nanoseconds = .zero)
+    /// Send GOAWAY to a client of HTTP/2, and ignore its later streams. At the point `beforeRequest` the stream is one of
+    /// those; at the others it is not.
+    case goAway
+    /// Send SETTINGS_MAX_CONCURRENT_STREAMS to a client of HTTP/2.
+    case limitStreams(Int)
+    /// Discard PING of a client of HTTP/2 from now on, so that they get no response.
+    case ignorePings
+
+    /// Whether the action is possible on HTTP/2 only.
+    var isForHTTP2: Bool {
+        switch self {
+        case .goAway, .limitStreams, .ignorePings: true
+        default: false
+        }
+    }
 
     /// The greatest time of a delay: 365 days.
     public static let delayMax = Nanoseconds.seconds(365 * 86_400)
+    /// The greatest number of streams of ``limitStreams(_:)``.
+    public static let streamsMax = Int(HTTP2Frame.streamMax)
 
     /// Returns the reason why the action is not possible at a point; `nil` if it is possible.
     public func problem(at point: FaultPoint) -> String? {
@@ -51,7 +75,9 @@ public enum FaultAction: Hashable, Sendable {
         case .throttle(let rate):
             return rate >= 1 ? nil : "throttle needs a rate of at least 1 byte per second"
         case .respond(let reply): return reply.problem
-        case .reset, .close, .stall: return nil
+        case .limitStreams(let count):
+            return (0...Self.streamsMax).contains(count) ? nil : "limit-streams must be 0 to \(Self.streamsMax)"
+        case .reset, .resetStream, .resetConnection, .close, .stall, .goAway, .ignorePings: return nil
         }
     }
 
@@ -63,7 +89,8 @@ public enum FaultAction: Hashable, Sendable {
     func holdsLastByte(at point: FaultPoint) -> Bool {
         switch (point, self) {
         case (.beforeRequestEnd, .report(let time)), (.afterResponse, .report(let time)): time > .zero
-        case (.beforeRequestEnd, .reset), (.beforeRequestEnd, .close), (.beforeRequestEnd, .stall),
+        case (.beforeRequestEnd, .reset), (.beforeRequestEnd, .resetStream), (.beforeRequestEnd, .resetConnection),
+            (.beforeRequestEnd, .close), (.beforeRequestEnd, .stall),
             (.beforeRequestEnd, .delay):
             true
         default: false
@@ -73,8 +100,8 @@ public enum FaultAction: Hashable, Sendable {
     /// Whether a response is discarded if the fault fires at the point `beforeResponse`.
     var discardsResponse: Bool {
         switch self {
-        case .reset, .close, .stall, .respond: true
-        case .delay, .throttle, .report: false
+        case .reset, .resetStream, .resetConnection, .close, .stall, .respond: true
+        case .delay, .throttle, .report, .goAway, .limitStreams, .ignorePings: false
         }
     }
 }

@@ -47,6 +47,11 @@ extension FaultAction: CustomStringConvertible {
     fileprivate func text(bodyBytesMax: Int) -> String {
         switch self {
         case .reset: "reset"
+        case .resetStream(let code): "reset \(code)"
+        case .resetConnection: "reset connection"
+        case .goAway: "goaway"
+        case .limitStreams(let count): "limit-streams \(count)"
+        case .ignorePings: "ignore-pings"
         case .close: "close"
         case .stall: "stall"
         case .delay(let time): "delay \(Self.text(time))"

@@ -78,8 +78,9 @@ public struct FaultRule: Hashable, Sendable {
         }
         if side != nil {
             switch action {
-            case .reset, .close, .stall: break
-            case .delay, .throttle, .respond, .report: return "side applies to reset, close and stall only"
+            case .reset, .resetStream, .resetConnection, .close, .stall: break
+            case .delay, .throttle, .respond, .report, .goAway, .limitStreams, .ignorePings:
+                return "side applies to reset, close and stall only"
             }
         }
         return point.flatMap(action.problem(at:))

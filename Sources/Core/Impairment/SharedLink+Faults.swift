@@ -116,7 +116,7 @@ extension SharedLink {
     public mutating func withdrawFaults(at time: Instant) {
         advance(to: time)
         for id in conduits.openConnections where conduits.contains(id) && conduits[id].tracker != nil {
-            conduits[id].tracker?.withdrawFaults()
+            conduits[id].tracker?.withdrawFaults(&recorder.exchanges)
             runTracker(id)
         }
     }

@@ -1,6 +1,7 @@
 internal import Determinism
 public import Impairment
 internal import LinkModel
+internal import Wire
 
 /// A fault rule on one line: `POST /api/notes/ nth 3 before-response stall`.
 ///
@@ -9,7 +10,8 @@ internal import LinkModel
 /// ```
 ///
 /// A path may contain `*`. POINT is a ``Impairment/FaultPoint`` or `any`. ACTION is `reset`, `close`, `stall`,
-/// `delay TIME`, `throttle BYTES_PER_SECOND`, `portal` or `respond STATUS [NAME: VALUE ...] [body TEXT]`. A value of a header field ends
+/// `delay TIME`, `throttle BYTES_PER_SECOND`, `portal` or `respond STATUS [NAME: VALUE ...] [body TEXT]`; for HTTP/2
+/// also `reset CODE`, `reset connection`, `goaway`, `limit-streams N` or `ignore-pings`. A value of a header field ends
 /// before the next word with a final colon or the word `body`, unless it stands in double quotes, in which `\"` is a
 /// quote and `\\` a backslash. `body` takes the rest of the line as it is. Without `times` a rule applies once, with
 /// `probability` without limit.
@@ -41,7 +43,9 @@ public enum FaultExpression {
     public static let bytesMax = 2 * FaultResponse.bodyBytesMax
 
     static let clauses = ["nth", "probability", "times"]
-    static let actions = ["reset", "close", "stall", "delay", "throttle", "respond", "portal"]
+    static let actions = [
+        "reset", "close", "stall", "delay", "throttle", "respond", "portal", "goaway", "limit-streams", "ignore-pings",
+    ]
     private static let methods = ["any", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
     private static var points: [String] { FaultPoint.allCases.map(\.rawValue) + ["any"] }
 
@@ -204,10 +208,15 @@ public enum FaultExpression {
 
     private static func readAction(_ word: Reader.Word, _ reader: inout Reader) throws(ParseError) -> FaultAction {
         switch word.keyword {
-        case "reset": return .reset
+        case "reset": return readReset(&reader)
         case "close": return .close
         case "stall": return .stall
         case "portal": return .respond(.portal)
+        case "goaway": return .goAway
+        case "ignore-pings": return .ignorePings
+        case "limit-streams":
+            return .limitStreams(
+                try reader.integer(0...FaultAction.streamsMax, "a number of streams, such as 'limit-streams 1'"))
         case "delay":
             let time = try reader.next("a time after 'delay', such as 'delay 5s'")
             do {
@@ -235,6 +244,15 @@ public enum FaultExpression {
                 "unknown action '\(short(word.text))'\(NearestName.hint(word.text, in: actions)) "
                     + "(known: \(actions.joined(separator: ", ")))")
         }
+    }
+
+    /// Reads what `reset` resets: a stream with a code of HTTP/2, or the connection.
+    private static func readReset(_ reader: inout Reader) -> FaultAction {
+        guard let word = reader.peek() else { return .reset }
+        let code = HTTP2ErrorCode(name: word.keyword)
+        guard code != nil || word.keyword == "connection" else { return .reset }
+        reader.skip()
+        return code.map { .resetStream($0) } ?? .resetConnection
     }
 
     /// Reads the header fields and the body of a response.

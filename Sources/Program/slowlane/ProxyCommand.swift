@@ -57,6 +57,10 @@ struct ProxyCommand: AsyncParsableCommand {
                       delay TIME, throttle BYTES_PER_SECOND, portal (a sign-in page),
                       or respond STATUS [NAME: VALUE ...] [body TEXT]
 
+            On HTTP/2 (prior knowledge) a rule acts on the stream of a request. Further
+            actions: reset CODE (such as REFUSED_STREAM), reset connection, goaway,
+            limit-streams N, ignore-pings.
+
             Each fault that fires is logged. At the end, a line per rule counts the
             requests that it has matched and the faults that have fired.
 

@@ -102,9 +102,9 @@ struct FaultScene {
     /// Whether the last byte of a request is withheld at `before-request-end`.
     private static func withholdsLastByte(_ action: FaultAction) -> Bool {
         switch action {
-        case .reset, .close, .stall, .delay: true
+        case .reset, .resetStream, .resetConnection, .close, .stall, .delay: true
         case .report(let time): time > .zero
-        case .throttle, .respond: false
+        case .throttle, .respond, .goAway, .limitStreams, .ignorePings: false
         }
     }
 

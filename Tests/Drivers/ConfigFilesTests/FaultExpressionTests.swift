@@ -93,6 +93,16 @@ import Testing
         }
     }
 
+    @Test func aStreamIsResetWithACode() throws {
+        let rule = try FaultExpression.parse("POST * before-request reset REFUSED_STREAM client")
+        #expect(rule.side == .client && rule.description == "POST * before-request reset REFUSED_STREAM client")
+        #expect(rule.action.description == "reset REFUSED_STREAM" && rule.action != .reset)
+        let error = #expect(throws: FaultExpression.ParseError.self) {
+            _ = try FaultExpression.parse("POST * before-request reset REFUSED")
+        }
+        #expect(error?.oneLine.hasPrefix("column 29: unexpected 'REFUSED' after the action") == true)
+    }
+
     /// The text of a rule is the same rule.
     @Test(arguments: randomSeeds(300)) func theDescriptionOfARuleIsParsedToTheSameRule(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -119,7 +129,7 @@ import Testing
             (0..<Int.random(in: 1...4, using: &random)).map { _ in words.randomElement(using: &random) ?? "a" }
                 .joined(separator: " ")
         }
-        switch Int.random(in: 0..<6, using: &random) {
+        switch Int.random(in: 0..<9, using: &random) {
         case 0: rule.action = .close
         case 1: rule.action = .stall
         case 2: rule.action = .delay(Nanoseconds(Int64.random(in: 1...86_400_000_000_000, using: &random)))
@@ -133,10 +143,14 @@ import Testing
             }
             if Bool.random(using: &random) { reply.body = Array("\(text()) ".utf8) }
             rule.action = .respond(reply)
+        case 5: rule.action = .resetConnection
+        case 6: rule.action = .limitStreams(Int.random(in: 0...FaultAction.streamsMax, using: &random))
+        case 7: rule.action = [.goAway, .ignorePings].randomElement(using: &random) ?? .goAway
         default: break
         }
         switch rule.action {
-        case .reset, .close, .stall: rule.side = (FaultSide.allCases + [nil]).randomElement(using: &random) ?? nil
+        case .reset, .resetConnection, .close, .stall:
+            rule.side = (FaultSide.allCases + [nil]).randomElement(using: &random) ?? nil
         default: break
         }
         if rule.problem != nil { return }

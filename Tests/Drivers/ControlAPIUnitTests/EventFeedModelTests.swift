@@ -109,6 +109,14 @@ import Testing
         #expect(try feed.flush(300).isEmpty)
     }
 
+    @Test func anExchangeOfHTTP2NamesItsStream() throws {
+        var feed = try Feed()
+        let head = try HTTPRequestHead(method: "GET", target: "/", version: .http2)
+        feed.exchange(.requestStarted(ExchangeID(number: 0, stream: 5), head), 1)
+        try feed.start(1, at: 1)
+        #expect(try feed.flush(100).filter { $0.type == "exchange" }.map { $0.data["stream"] } == [.integer(5), .null])
+    }
+
     @Test func aConnectionOfAForwardProxyHasADestination() throws {
         var feed = try Feed()
         feed.connection(0, 1, to: "api.test:443")
@@ -180,6 +188,7 @@ import Testing
             id: 1, connection: 0, method: String(repeating: "M", count: 100), target: target, attempt: 1, link: "none",
             opened: nil, started: 0, changed: 0)
         let data = try #require(JSONText.parse(Array(record.json(proxy: "p\n").utf8)))
+        #expect(data["stream"] == .null)
         let shown = try #require(data["target"].text)
         #expect(shown.utf8.elementsEqual(Array(target.utf8.prefix(511)) + Array("…".utf8)))
         #expect(data["method"].text == String(repeating: "M", count: 32) + "…")

@@ -22,6 +22,7 @@ struct ExchangeRecord: Hashable {
 
     let id: Int64
     let connection: Int
+    var stream: UInt32?
     let method: String
     let target: String
     let attempt: Int
@@ -77,7 +78,7 @@ struct ExchangeRecord: Hashable {
         }
         return JSONText.object([
             ("t", time(changed)), ("proxy", JSONText.string(proxy)), ("id", "\(id)"),
-            ("connection", "\(connection)"),
+            ("connection", "\(connection)"), ("stream", stream.map { "\($0)" } ?? "null"),
             ("method", EventText.string(method, bytesMax: EventText.methodBytesMax)),
             ("target", EventText.string(target, bytesMax: EventText.targetBytesMax)), ("attempt", "\(attempt)"),
             ("status", status.map { "\($0)" } ?? "null"), ("request_bytes", requestBytes.map { "\($0)" } ?? "null"),
@@ -136,7 +137,8 @@ struct ExchangeTable {
     ///   - id: The identifier in events.
     ///   - opened: The time at which the connection was opened, if this is its first exchange.
     mutating func start(
-        _ number: Int, id: Int64, _ head: HTTPRequestHead, connection: Int, opened: Int64?, link: String, at time: Int64
+        _ number: Int, id: Int64, _ head: HTTPRequestHead, connection: Int, stream: UInt32? = nil, opened: Int64?,
+        link: String, at time: Int64
     ) {
         if entries.count >= limits.openMax { forgetOldest() }
         let idempotencyKey = head.value(of: "Idempotency-Key") ?? ""
@@ -147,7 +149,8 @@ struct ExchangeTable {
         if attempts.count >= limits.requestsMax, last == nil { attempts = [:] }
         attempts[key] = Attempt(number: attempt, invitesRetry: false, isOpenWithKey: !idempotencyKey.isEmpty)
         let record = ExchangeRecord(
-            id: id, connection: connection, method: head.method, target: head.target, attempt: attempt, link: link,
+            id: id, connection: connection, stream: stream, method: head.method, target: head.target, attempt: attempt,
+            link: link,
             opened: opened, started: time, changed: time)
         entries[number] = Entry(record: record, key: key)
         openCount += 1

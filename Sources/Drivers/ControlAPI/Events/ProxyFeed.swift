@@ -233,7 +233,8 @@ struct ProxyFeed {
             if let first = connections[connection], first.exchanges == 0 { opened = unix(first.event.opened) }
             connections[connection]?.exchanges += 1
             exchanges.start(
-                exchange.number, id: id, head, connection: connection, opened: opened, link: linkName, at: time)
+                exchange.number, id: id, head, connection: connection, stream: exchange.stream, opened: opened,
+                link: linkName, at: time)
         case .requested, .responseSampled: break
         case .requestRead(let exchange, let bodyBytes):
             exchanges.change(exchange.number, at: time) {

@@ -1,0 +1,101 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension CommandTests {
+    /// Faults on the streams of HTTP/2: curl and Python's httpx, `slowlane proxy`, and a server of Python's h2.
+    @Suite(.serialized) struct HTTP2FaultTests {
+        private static let python = Repository.root.appending(path: ".build/python/bin/python")
+
+        private static func peer(_ arguments: String...) throws -> Command {
+            try #require(FileManager.default.isExecutableFile(atPath: python.path()), "run scripts/setup --tests")
+            let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Python/http2_peer.py")
+            return try Command([script.path()] + arguments, binary: python)
+        }
+
+        /// Starts the server, and a proxy with faults. Returns both, and the port of the proxy.
+        private static func start(
+            _ faults: [String], _ options: [String] = []
+        ) async throws -> (server: Command, proxy: Command, port: String) {
+            let server = try peer("serve")
+            let upstream = try await server.output.line(with: "port ").dropFirst(5)
+            let proxy = try Command(
+                ["proxy", "--upstream", String(upstream)] + options + faults.flatMap { ["--fault", $0] })
+            let line = try await proxy.output.line(with: "listening on ")
+            let address = try #require(line.split(separator: " ").dropFirst(2).first)
+            return (server, proxy, String(try #require(address.split(separator: ":").last)))
+        }
+
+        @Test(arguments: [[], ["--profile", "wifi"]])
+        func theResponseToTheThirdPostIsLostAfterTheServerHasExecutedIt(_ options: [String]) async throws {
+            let rule = "POST /notes/* nth 3 before-response stall"
+            let (server, proxy, port) = try await Self.start([rule], options)
+            defer { server.signal(SIGKILL) }
+            let client = try Self.peer("post", port, "5")
+            #expect(await client.end() == 0, "\(client.errors.text)")
+            #expect(
+                client.output.text
+                    == [201, 201, 0, 201, 201].enumerated().map { index, status in
+                        "result \(index + 1) \(status == 0 ? "ReadTimeout" : "\(status) 100000")\n"
+                    }.joined())
+            // The server has executed all of them, and has sent its whole response to the third one.
+            let lines = Set(server.output.text.split(separator: "\n").map(String.init))
+            for number in 1...5 {
+                #expect(lines.contains("request \(2 * number - 1) POST /notes/\(number) 40000"))
+                #expect(lines.contains("responded \(2 * number - 1)"))
+            }
+            proxy.type("faults\n")
+            #expect(try await proxy.output.line(with: "ok faults") == "ok faults: 1 (matched 5, fired 1) \(rule)")
+            proxy.type("quit\n")
+            #expect(await proxy.end() == 0)
+            #expect(
+                proxy.errors.text.contains(
+                    "fault fired: '\(rule)': POST /notes/3 (stream 5) at before-response after 0 B of the response "
+                        + "(1 so far)\n"), "\(proxy.errors.text)")
+            #expect(proxy.output.text.hasSuffix("fault 1: matched 5, fired 1: \(rule)\n"), "\(proxy.output.text)")
+        }
+
+        /// One curl per request, because curl 7.88 cannot use a connection of prior knowledge twice.
+        @Test func curlMeetsFaultsOnStreams() async throws {
+            let (server, proxy, port) = try await Self.start([
+                "POST * nth 3 before-response reset", "POST /busy before-request respond 503 Retry-After: 7 body busy",
+                "POST /late before-response delay 1s", "POST /cut mid-response bytes 50000 reset",
+                "POST /conn after-response-head reset connection",
+            ])
+            defer { server.signal(SIGKILL) }
+            func post(_ path: String) async throws -> [String] {
+                let curl = try Command(
+                    [
+                        "-s", "--http2-prior-knowledge", "--max-time", "20", "-d", "text", "-o", "/dev/null", "-w",
+                        "%{http_code} %{size_download} %{exitcode} %{http_version} %{time_total}",
+                        "http://127.0.0.1:\(port)\(path)",
+                    ], binary: URL(filePath: "/usr/bin/curl"))
+                _ = await curl.end()
+                return curl.output.text.split(separator: " ").map(String.init)
+            }
+            // 92: an error of the stream.
+            for path in ["/1", "/2", "/3", "/4"] {
+                let row = try await post(path).prefix(3).joined(separator: " ")
+                #expect(row == (path == "/3" ? "000 0 92" : "201 100000 0"), "\(path)")
+            }
+            #expect(try await post("/busy").prefix(4) == ["503", "4", "0", "2"])
+            let late = try await post("/late")
+            #expect(late.prefix(4) == ["201", "100000", "0", "2"])
+            #expect(try #require(late.last.flatMap { Double($0) }) >= 1)
+            // curl discards what it has not read when a stream or a connection is reset.
+            let cut = try await post("/cut")
+            #expect(cut[2] == "92" && Int(cut[1]).map { $0 <= 50_000 } == true, "\(cut)")
+            let conn = try await post("/conn")
+            #expect(conn[1] == "0" && conn[2] != "0" && conn[2] != "92", "\(conn)")
+            let served = server.output.text.split(separator: "\n").filter { $0.hasPrefix("request ") }
+                .compactMap { $0.split(separator: " ").dropFirst(3).first }
+            #expect(served == ["/1", "/2", "/3", "/4", "/late", "/cut", "/conn"])
+            proxy.type("quit\n")
+            #expect(await proxy.end() == 0)
+            #expect(
+                proxy.output.text.split(separator: "\n").filter { $0.contains("fired 1: ") }.count == 5,
+                "\(proxy.output.text)"
+            )
+        }
+    }
+}
