@@ -23,6 +23,8 @@ let packages = [
     "NIOEmbedded": "swift-nio",
     "NIOHTTP1": "swift-nio",
     "NIOPosix": "swift-nio",
+    "NIOSSL": "swift-nio-ssl",
+    "NIOTLS": "swift-nio",
     "Yams": "Yams",
 ]
 
@@ -73,6 +75,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
@@ -101,7 +104,7 @@ let package = Package(
                 "Determinism", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "CRelay", "DequeModule",
                 "HeapModule",
                 "Logging",
-                "NIOConcurrencyHelpers", "NIOCore", "NIOPosix",
+                "NIOConcurrencyHelpers", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",
             ]),
         target(
             "Drivers", "PacketCapture",
