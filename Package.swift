@@ -24,6 +24,8 @@ let packages = [
     "NIOHPACK": "swift-nio-http2",
     "NIOHTTP1": "swift-nio",
     "NIOPosix": "swift-nio",
+    "NIOSSL": "swift-nio-ssl",
+    "NIOTLS": "swift-nio",
     "Yams": "Yams",
 ]
 
@@ -75,6 +77,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
@@ -105,7 +108,7 @@ let package = Package(
                 "Determinism", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "CRelay", "DequeModule",
                 "HeapModule",
                 "Logging",
-                "NIOConcurrencyHelpers", "NIOCore", "NIOPosix",
+                "NIOConcurrencyHelpers", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",
             ]),
         target(
             "Drivers", "PacketCapture",

@@ -21,6 +21,12 @@ struct MessageStream: Sendable {
     /// The number of bytes received that are not part of a returned item.
     var bytesKept: Int { bytes.readableBytes }
 
+    /// Whether a message has begun and has not ended.
+    var isInsideMessage: Bool { parser.isInsideMessage }
+
+    /// Whether the bytes that follow are not HTTP, after CONNECT or an upgrade.
+    var isOpaque: Bool { parser.isOpaque }
+
     mutating func requestSent(method: String) { parser.requestSent(method: method) }
 
     mutating func received(_ received: ByteBuffer) {

@@ -140,6 +140,9 @@ extension API {
             ("faults", "\(proxy.faults.count)"),
             ("faults_fired", "\(status?.faultRules.reduce(0) { $0 + $1.fired } ?? 0)"),
         ]
+        if let tls = status?.upstreamTLS {
+            members.append(("upstream_tls", Self.json(tls)))
+        }
         if let forward = proxy.forward {
             members += [
                 ("forward", "true"), ("allow", JSONText.array(forward.clientsAllowed.map { JSONText.string("\($0)") })),
@@ -147,6 +150,19 @@ extension API {
             ]
         }
         return JSONText.object(members)
+    }
+
+    private static func json(_ tls: UpstreamTLSStatus) -> String {
+        let counts = tls.rewritings
+        return JSONText.object([
+            ("verified", tls.isVerified ? "true" : "false"),
+            (
+                "rewritten",
+                JSONText.object([
+                    ("host", "\(counts.hosts)"), ("location", "\(counts.locations)"), ("cookie", "\(counts.cookies)"),
+                ])
+            ),
+        ])
     }
 
     private func connections(of name: String) async throws(APIError) -> String {

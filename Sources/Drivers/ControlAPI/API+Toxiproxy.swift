@@ -84,14 +84,19 @@ extension API {
 
     private func update(_ name: String, _ body: [UInt8]) async throws(APIError) -> Response {
         let forward = try await registry.proxy(named: name).forward
-        let (fields, warnings) = try await decoded(body) { [isForward = forward != nil] fields in
-            (fields, RequestWarnings.ofProxy(fields, isForward: isForward))
+        let (fields, tls, warnings) = try await decoded(body) { [isForward = forward != nil] fields in
+            let tls = Result { () throws(APIError) in
+                isForward ? nil : try UpstreamText.tls(try fields.text("upstream") ?? "", fields)
+            }
+            return (fields, tls, RequestWarnings.ofProxy(fields, isForward: isForward))
         }
         return await Self.withWarnings(warnings) { () async throws(APIError) in
             let upstream = try fields.text("upstream")
-            if let upstream, forward == nil { try UpstreamText.check(upstream) }
+            let tls = try tls.get()
+            if let upstream, forward == nil, tls == nil { try UpstreamText.check(upstream) }
             let proxy = try await registry.update(
-                name, listen: try fields.text("listen"), upstream: upstream, enabled: try fields.bool("enabled"),
+                name, listen: try fields.text("listen"), upstream: upstream, tls: tls,
+                enabled: try fields.bool("enabled"),
                 forward: try ForwardRequest(fields, known: forward?.conditions ?? [:]))
             return .json(proxy.json)
         }

@@ -28,6 +28,8 @@ struct ManagedProxy {
     /// The running proxy; `nil` while the proxy is disabled.
     var running: Proxy?
     var link = LinkSetting.passThrough
+    /// The TLS of the upstream; `nil` without TLS.
+    var tls: UpstreamTLS?
     /// The settings of a forward proxy; `nil` for a proxy of one upstream.
     var forward: ForwardSettings?
     /// The settings whose rules `POST /reset` restores.

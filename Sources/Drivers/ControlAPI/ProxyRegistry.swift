@@ -131,7 +131,7 @@ actor ProxyRegistry {
         let address = try await listenAddress(of: request)
         return try await withExclusiveAccess(to: request.name) { () async throws(APIError) -> ManagedProxy in
             if let existing = proxies[ByteKey(request.name)], request.upstream.hasSameBytes(as: existing.upstream),
-                (request.forward == nil) == (existing.forward == nil)
+                (request.forward == nil) == (existing.forward == nil), Self.isSame(request.tls, existing.tls)
             {
                 let moves =
                     address.map { Self.differs($0, from: existing.listen) }
@@ -159,6 +159,7 @@ actor ProxyRegistry {
         var proxy = ManagedProxy(
             name: request.name, listen: request.listen, upstream: request.upstream, link: request.link,
             seed: request.seed ?? stream.next() >> 11, forward: request.forward)
+        proxy.tls = request.tls
         proxy.toxics = request.toxics
         proxy.faults = request.faults
         if let existing { return try await replace(existing, by: proxy, at: address) }
@@ -202,7 +203,8 @@ actor ProxyRegistry {
 
     /// Changes the settings that are not `nil`.
     func update(
-        _ name: String, listen: String?, upstream: String?, enabled: Bool?, forward: ForwardRequest? = nil
+        _ name: String, listen: String?, upstream: String?, tls: UpstreamTLS? = nil, enabled: Bool?,
+        forward: ForwardRequest? = nil
     ) async throws(APIError) -> ManagedProxy {
         var resolved: Endpoint?
         if let listen { resolved = try await listenAddress(listen, isStart: false) }
@@ -214,10 +216,12 @@ actor ProxyRegistry {
             let upstream = proxy.forward == nil ? upstream : nil
             let shouldRun = enabled ?? proxy.isEnabled
             let moves = resolved.map { Self.differs($0, from: proxy.listen) } ?? false
-            if moves || upstream.map({ !$0.hasSameBytes(as: proxy.upstream) }) ?? false {
+            let changesUpstream =
+                upstream.map { !$0.hasSameBytes(as: proxy.upstream) || !Self.isSame(tls, proxy.tls) } ?? false
+            if moves || changesUpstream {
                 await stop(&proxy)
                 if let resolved { proxy.listen = "\(resolved)" }
-                if let upstream { proxy.upstream = upstream }
+                if let upstream { (proxy.upstream, proxy.tls) = (upstream, tls) }
             } else if proxy.isEnabled && !shouldRun {
                 await stop(&proxy)
             }
@@ -228,6 +232,11 @@ actor ProxyRegistry {
             try checkPort(of: proxy)
             return proxy
         }
+    }
+
+    private static func isSame(_ left: UpstreamTLS?, _ right: UpstreamTLS?) -> Bool {
+        guard let left, let right else { return left == nil && right == nil }
+        return left.hasSameSettings(as: right)
     }
 
     /// Returns whether an address differs from the current listen address. Port 0 always does.
@@ -315,7 +324,12 @@ actor ProxyRegistry {
             var configuration = ProxyConfiguration(
                 listen: address, upstream: Endpoint(host: "127.0.0.1", port: 0), connectionsMax: limits.connectionsMax)
             configuration.forward = proxy.forward
-            if proxy.forward == nil { configuration.upstream = await UpstreamText.endpoint(proxy.upstream) }
+            configuration.upstreamTLS = proxy.tls
+            if let tls = proxy.tls {
+                configuration.upstream = tls.endpoint
+            } else if proxy.forward == nil {
+                configuration.upstream = await UpstreamText.endpoint(proxy.upstream)
+            }
             configuration.resolvesPerConnection = true
             configuration.unreachableUpstream = proxy.unreachableUpstream
             configuration.toxics = proxy.toxics.map(\.toxic)

@@ -11,6 +11,8 @@ struct ProxyRequest {
     let faults: [StoredFault]
     let link: LinkSetting?
     let seed: UInt64?
+    /// The TLS of the upstream; `nil` without TLS.
+    let tls: UpstreamTLS?
     /// The settings of a forward proxy; `nil` for a proxy of one upstream.
     let forward: ForwardSettings?
 
@@ -33,8 +35,10 @@ struct ProxyRequest {
             var settings = ForwardSettings()
             forward.apply(to: &settings)
             self.forward = settings
+            tls = nil
         } else {
-            try UpstreamText.check(upstream)
+            tls = try UpstreamText.tls(upstream, fields)
+            if tls == nil { try UpstreamText.check(upstream) }
             self.forward = nil
         }
         var read: [StoredToxic] = []

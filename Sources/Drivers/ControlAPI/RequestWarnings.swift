@@ -11,6 +11,7 @@ enum RequestWarnings {
     private static let proxyFields =
         [
             "name", "listen", "upstream", "enabled", "toxics", "faults", "link", "seed", "logger", "forward",
+            "upstream_tls",
         ] + ForwardRequest.fieldNames
     private static let toxicFields = ["name", "type", "stream", "toxicity", "attributes"]
 
@@ -22,6 +23,9 @@ enum RequestWarnings {
         let isForward = isForward || (try? fields.bool("forward")) == true
         if !isForward, let upstream = try? fields.text("upstream") {
             warnings += [UpstreamText.warning(upstream)].compactMap(\.self)
+        }
+        if let tls = try? fields.object("upstream_tls") {
+            warnings += unknownFields(of: tls, UpstreamText.tlsFieldNames, "upstream_tls")
         }
         if let link = try? fields.object("link") { warnings += ofLink(link) }
         warnings += ofEntries(fields)

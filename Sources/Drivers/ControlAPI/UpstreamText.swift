@@ -1,8 +1,46 @@
 internal import HTTPTypes
 internal import Proxy
 
-/// The upstream of a proxy in a request: `HOST:PORT`, or `:PORT` or `PORT` for this machine.
+/// The upstream of a proxy in a request: `HOST:PORT`, or `:PORT` or `PORT` for this machine, or `https://HOST[:PORT]`.
 enum UpstreamText {
+    /// The fields of the TLS of an upstream.
+    static let tlsFieldNames = ["ca", "certificate", "key", "insecure", "rewrite_host"]
+
+    /// Returns the TLS of an upstream from the field `upstream_tls`; `nil` if the upstream is no URL of HTTPS. Reads the
+    /// system's certificates of authorities.
+    static func tls(_ text: String, _ fields: JSONFields) throws(APIError) -> UpstreamTLS? {
+        let settings = try fields.object("upstream_tls")
+        guard UpstreamTLS.isURL(text) else {
+            if settings != nil { throw .badBody("upstream_tls needs an upstream https://HOST in the same request") }
+            return nil
+        }
+        func bytes(_ name: String) throws(APIError) -> [UInt8]? {
+            try settings?.text(name, bytesMax: UpstreamTLS.fileBytesMax).map { Array($0.utf8) }
+        }
+        let (certificate, key) = (try bytes("certificate"), try bytes("key"))
+        guard (certificate == nil) == (key == nil) else {
+            throw .badBody("upstream_tls needs certificate and key, or none")
+        }
+        var identity: UpstreamTLS.Identity?
+        if let certificate, let key { identity = UpstreamTLS.Identity(certificates: certificate, key: key) }
+        let (authorities, isVerified) = (try bytes("ca"), try settings?.bool("insecure") != true)
+        let rewritesHost = try settings?.bool("rewrite_host") ?? true
+        do throws(UpstreamTLSError) {
+            return try UpstreamTLS(
+                url: text, authorities: authorities, identity: identity, isVerified: isVerified,
+                rewritesHost: rewritesHost)
+        } catch {
+            let part =
+                switch error.part {
+                case .url: "upstream"
+                case .authorities: "upstream_tls.ca"
+                case .certificate: "upstream_tls.certificate"
+                case .key: "upstream_tls.key"
+                }
+            throw .badBody(RequestWarnings.printable("\(part): \(error.problem)", bytesMax: 400))
+        }
+    }
+
     /// Throws if the port is 0, which no server can have.
     static func check(_ text: String) throws(APIError) {
         guard Endpoint(text)?.port == 0 else { return }
@@ -12,7 +50,7 @@ enum UpstreamText {
 
     /// Returns a warning about a text without a usable host or port; `nil` if there is none. Performs no lookup.
     static func warning(_ text: String) -> String? {
-        if isPort(text) { return nil }
+        if isPort(text) || UpstreamTLS.isURL(text) { return nil }
         let error =
             text.isEmpty || text.utf8.last == UInt8(ascii: ":")
             ? "address \(text): missing port in address" : ListenErrorText.ofSyntax(text)

@@ -11,6 +11,8 @@ public struct ProxyConfiguration: Sendable {
     public var listen: Endpoint
     /// The upstream's address; unused by a forward proxy.
     public var upstream: Endpoint
+    /// The TLS of the connections to the upstream; `nil` for none. ``upstream`` is its ``UpstreamTLS/endpoint`` then.
+    public var upstreamTLS: UpstreamTLS?
     /// The settings of a forward proxy, whose clients name the destination of each connection; `nil` for a proxy of one
     /// upstream.
     public var forward: ForwardSettings?
@@ -94,9 +96,13 @@ public struct ProxyConfiguration: Sendable {
     /// Whether connections without conditions may use the fast path, on systems that have it.
     var allowsFastPath = true
 
-    /// Whether nothing observes the link. Connections may use the fast path only then.
+    /// The upstream as the user has named it.
+    var upstreamText: String { upstreamTLS?.url ?? "\(upstream)" }
+
+    /// Whether nothing observes the link, and no bytes are changed. Connections may use the fast path only then.
     var isUnobserved: Bool {
-        exchangeTracking == nil && onExchange == nil && exchangeController == nil && onPacket == nil
+        upstreamTLS == nil && exchangeTracking == nil && onExchange == nil && exchangeController == nil
+            && onPacket == nil
             && onLateness == nil && onBytesChanged == nil
     }
 

@@ -121,6 +121,7 @@ extension ProxyCore {
         _ session: Session, to address: SocketAddress, within timeout: TimeAmount
     ) -> EventLoopFuture<any Channel> {
         let bound = NIOLoopBound((self, session), eventLoop: eventLoop)
+        let isTLS = configuration.upstreamTLS != nil
         var bootstrap = ClientBootstrap(group: eventLoop)
             .connectTimeout(timeout)
             .channelInitializer { channel in
@@ -128,7 +129,8 @@ extension ProxyCore {
                     let (core, session) = bound.value
                     try core.setSocketOptions(of: channel, .server)
                     core.configuration.keepAlive.apply(to: channel)
-                    try channel.pipeline.syncOperations.addHandler(SocketHandler(.server, of: session))
+                    let tls = try core.addTLS(to: channel, of: session, within: timeout)
+                    try channel.pipeline.syncOperations.addHandler(SocketHandler(.server, of: session, tls: tls))
                 }
             }
         // Only a dial that stays on this machine, or that the firewall redirects, can reach a proxy of this process.
@@ -138,11 +140,16 @@ extension ProxyCore {
         if mayReturn, let any = address.wildcard {
             bootstrap = bootstrap.bind(to: any)
         }
-        return bootstrap.connect(to: address)
+        let connected = bootstrap.connect(to: address)
+        return isTLS ? whenTLSIsEstablished(on: connected, of: session) : connected
     }
 
     private func dialFailed(_ error: any Error, for session: Session) {
-        if session.upstreamFailed(ConnectFailure(dialError: error)) { dialFailed(error) }
+        if let failure = session.tlsFailure {
+            tlsFailed(failure, for: session)
+        } else if session.upstreamFailed(ConnectFailure(dialError: error)) {
+            dialFailed(error)
+        }
     }
 
     /// Records a connection whose dials have failed.
@@ -169,7 +176,7 @@ extension ProxyCore {
                 """)
         }
         logger.warning(
-            "upstream \(configuration.upstream) loops back to this proxy; connection reset; change --upstream")
+            "upstream \(configuration.upstreamText) loops back to this proxy; connection reset; change --upstream")
     }
 
     /// Returns whether a dial to `address` reaches this proxy.
@@ -201,8 +208,10 @@ extension ProxyCore {
     private func warnThatDialFailed(_ error: any Error) {
         guard !isStopping, warningIsDue(&lastDialWarning) else { return }
         let cause = SystemErrorDescription(error)
-        let advice = SystemErrorDescription.isFileLimit(error) ? "raise 'ulimit -n'" : "start it or change --upstream"
-        let upstream = configuration.upstream
+        let advice =
+            (error as? TLSFailure)?.text.remedy
+            ?? (SystemErrorDescription.isFileLimit(error) ? "raise 'ulimit -n'" : "start it or change --upstream")
+        let upstream = configuration.upstreamText
         logger.warning("cannot connect to the upstream \(upstream): \(cause); \(advice) (\(dialsFailed) failed so far)")
     }
 

@@ -24,7 +24,7 @@ extension ProxyCore {
     }
 
     /// Returns a text with control characters replaced.
-    private static func printable(_ text: String) -> String {
+    static func printable(_ text: String) -> String {
         var printable = ""
         for scalar in text.unicodeScalars {
             let isControl = scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value)

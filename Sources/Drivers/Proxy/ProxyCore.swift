@@ -34,6 +34,8 @@ final class ProxyCore {
     /// The tunnels that the fast path connects or carries.
     var relayed: [ConnectionKey: RelayedDestination] = [:]
     var hostTraffic = HostTrafficTable()
+    /// The changes of messages of an upstream with TLS.
+    var rewritings = RewritingCounts()
 
     var connectionsAccepted = 0
     var dialsFailed = 0
@@ -85,6 +87,10 @@ final class ProxyCore {
         names = NameTable(within: configuration.connectTimeout, files: ResolverFiles(configuration.resolver))
         linkDriver = LinkDriver(configuration, numbers: numbers, on: eventLoop)
         fastPath = makeFastPath()
+        if let tls = configuration.upstreamTLS, !tls.isVerified {
+            logger.warning(
+                "the certificate of \(tls.url) is NOT verified (--insecure): others may read and change the traffic")
+        }
         linkDriver.onFault = { [logger] in logger.info("\(Self.text($0))") }
         linkDriver.onTimelineChange = { [weak self] in self?.logTimelineChange($0) }
     }
@@ -251,6 +257,9 @@ final class ProxyCore {
         if linkDriver.hasFaultRules {
             status.faultRules = linkDriver.faultRules
             status.connectionsWithoutFaults = linkDriver.untrackedConnectionCount + midStream
+        }
+        if let tls = configuration.upstreamTLS {
+            status.upstreamTLS = UpstreamTLSStatus(isVerified: tls.isVerified, rewritings: rewritings)
         }
         return status
     }

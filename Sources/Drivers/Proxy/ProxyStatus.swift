@@ -19,8 +19,28 @@ public struct ProxyStatus: Hashable, Sendable {
     /// Open connections to which the fault rules do not apply: they were opened on the link
     /// before the first rule was added.
     public var connectionsWithoutFaults = 0
+    /// The TLS of the upstream; `nil` without TLS.
+    public var upstreamTLS: UpstreamTLSStatus?
     /// The link.
     public var link: LinkStatus
+}
+
+/// The TLS of an upstream at one moment.
+public struct UpstreamTLSStatus: Hashable, Sendable {
+    /// Whether the certificate of the upstream is verified.
+    public let isVerified: Bool
+    /// The changes of messages since the start.
+    public let rewritings: RewritingCounts
+}
+
+/// The numbers of changed messages between clients that speak HTTP and an upstream that speaks HTTPS.
+public struct RewritingCounts: Hashable, Sendable {
+    /// Requests with another `Host`.
+    public internal(set) var hosts = 0
+    /// Responses with another `Location`.
+    public internal(set) var locations = 0
+    /// Cookies without the attributes Domain or Secure.
+    public internal(set) var cookies = 0
 }
 
 /// The identity of one connection of a proxy. It changes when the connection moves between the fast path and the link.

@@ -64,6 +64,8 @@ final class Session {
         if let dialFailure { return dialFailure }
         return driver.conditions.connectionPolicy == .open ? .connectionRefused : .unreachable
     }
+    /// The reason for which the TLS handshake with one of the upstream's addresses has failed.
+    var tlsFailure: TLSFailure?
     /// The destination of a tunnel that comes from the fast path, where its connection has been counted.
     var relayedDestination: Destination?
     /// Whether the connection to the target has been established for the client.
@@ -226,6 +228,32 @@ final class Session {
         driver.flush()
         endIfNoSocketIsLeft()
         return wasNeeded
+    }
+
+    /// Handles that the upstream could not be connected by TLS, or has refused the connection before its first byte: a
+    /// stand-in takes its place, which responds to a request with the reason. Returns whether the connection still needed
+    /// the upstream.
+    ///
+    /// - Parameter sent: The bytes that the upstream has got.
+    func upstreamFailed(_ upstream: FailedUpstream, sent: ByteBuffer = ByteBuffer()) -> Bool {
+        guard needsUpstream else { return handlers.down == nil && upstreamFailed() }
+        cancelDials()
+        dialIsFinished = true
+        if endReason == nil { endReason = .unreachable }
+        let socket = FailedUpstreamSocket(self, upstream)
+        if let handler = handlers.down {
+            handlers.down = socket
+            (handler as? SocketHandler)?.discard()
+            socket.write(sent)
+            // The socket that is gone does not report it.
+            socket.awaitDrain()
+        } else {
+            handlers.down = socket
+            openChannels += 1
+            receive(.connected)
+        }
+        driver.flush()
+        return true
     }
 
     /// Whether the proxy has work left from an earlier turn.

@@ -29,9 +29,15 @@ final class SocketHandler: ChannelDuplexHandler, SessionSocket {
     private let finWasSent: Bool
     /// The negotiation of a forward proxy that awaits the connection, and replies for it.
     private var tunnel: ForwardClient?
+    /// The TLS of the upstream's channel, if it has any.
+    private weak var tls: TLSUpstreamHandler?
 
-    init(_ side: Side, of session: Session, finWasSent: Bool = false, tunnel: ForwardClient? = nil) {
+    init(
+        _ side: Side, of session: Session, finWasSent: Bool = false, tunnel: ForwardClient? = nil,
+        tls: TLSUpstreamHandler? = nil
+    ) {
         self.tunnel = tunnel
+        self.tls = tls
         self.side = side
         self.session = session
         self.finWasSent = finWasSent
@@ -200,6 +206,7 @@ final class SocketHandler: ChannelDuplexHandler, SessionSocket {
         }
         context.flush()
         ResetOnClose.arm(context.channel)
+        tls?.closesAbortively()
         context.close(promise: nil)
     }
 

@@ -27,10 +27,7 @@ enum AddressArgument {
         guard let scheme = url.scheme?.lowercased(), let host = url.host, !host.isEmpty else { return nil }
         let rest = String((url.percentEncodedPath + (url.percentEncodedQuery.map { "?\($0)" } ?? "")).prefix(80))
         switch scheme {
-        case "https", "wss":
-            return "The proxy passes TLS through, so faults of HTTP exchanges do not apply, and the client checks the "
-                + "certificate of '\(host)': curl --connect-to \(address):HOST:PORT \(scheme)://\(host)\(rest), with "
-                + "HOST:PORT of the proxy"
+        case "https", "wss": return "For TLS between the proxy and the server: --upstream https://\(address)"
         case "http", "ws":
             guard rest != "", rest != "/" else { return nil }
             return "The path belongs to the client's URL: \(scheme)://HOST:PORT\(rest), with HOST:PORT of the proxy"

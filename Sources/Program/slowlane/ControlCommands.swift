@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
+internal import Proxy
 internal import Wire
 
 /// A command that calls a running server.
@@ -94,6 +95,7 @@ struct CreateCommand: ControlCommand {
             Examples:
               slowlane create redis --listen 127.0.0.1:26379 --upstream 127.0.0.1:6379
               slowlane create api --upstream localhost:8000 --profile edge
+              slowlane create shop --upstream https://shop.example.com --profile 3g
               slowlane create slow --upstream localhost:8000 --delay 200ms --loss 2%
               slowlane create phone --forward --profile 3g --to '*.cdn.test=wifi'
             """, aliases: ["c", "new"])
@@ -104,7 +106,8 @@ struct CreateCommand: ControlCommand {
         help: ArgumentHelp("Address to listen on, HOST:PORT; port 0 picks a free port.", valueName: "host:port"))
     var listen = "127.0.0.1:0"
     @Option(
-        name: .shortAndLong, help: ArgumentHelp("Address of the upstream server, HOST:PORT.", valueName: "host:port")
+        name: .shortAndLong,
+        help: ArgumentHelp("Address of the upstream server, HOST:PORT or https://HOST[:PORT].", valueName: "host:port")
     ) var upstream: String?
     @Flag(help: "Forward proxy: clients name the server of each connection (see docs/reference/forward-proxy.md).")
     var forward = false
@@ -123,7 +126,7 @@ struct CreateCommand: ControlCommand {
     func validate() throws {
         try AddressArgument.check(listen, option: "--listen")
         try ForwardArguments.check(upstream: upstream, isForward: forward, destinations, access)
-        if let upstream { try AddressArgument.check(upstream, option: "--upstream") }
+        if let upstream, !UpstreamTLS.isURL(upstream) { try AddressArgument.check(upstream, option: "--upstream") }
     }
 
     func run(_ client: APIClient, _ console: Console) async throws {

@@ -25,6 +25,7 @@ struct ProxyCommand: AsyncParsableCommand {
               slowlane proxy --upstream 8000 --profile 3g --loss-down 2%
               slowlane proxy --upstream 8000 --timeline subway --seed 7
               slowlane proxy --upstream 8000 --dashboard
+              slowlane proxy --upstream https://api.example.com --profile 3g
               slowlane proxy --forward --listen 127.0.0.1:9000 --profile 3g
               slowlane proxy --forward --to '*.cdn.test=wifi' --map api.test=127.0.0.1:8000
               slowlane proxy --upstream 8000 --netem-up 'delay 100ms' \\
@@ -36,6 +37,11 @@ struct ProxyCommand: AsyncParsableCommand {
             as on one device, and a client's request succeeds when the modelled handshake
             is complete. The address of the port shows instructions in a browser
             (docs/reference/forward-proxy.md).
+
+            With --upstream https://HOST, clients speak HTTP to the proxy, and the proxy
+            speaks HTTPS to the server, whose certificate is verified ('curl
+            http://127.0.0.1:9000/'). Faults see every exchange. If the TLS handshake
+            fails, the response is a 502 with the reason.
 
             A fault of HTTP exchanges is a rule on one line (docs/reference/faults.md):
               slowlane proxy --upstream 8000 --fault \\
@@ -110,7 +116,8 @@ struct ProxyCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Address of the server, HOST:PORT, or a port of this machine.", valueName: "host:port"))
+            "Address of the server: HOST:PORT, a port of this machine, or https://HOST[:PORT].", valueName: "host:port")
+    )
     var upstream: String?
 
     @Flag(help: "Be a forward proxy: clients name the server of each connection.")
@@ -122,6 +129,7 @@ struct ProxyCommand: AsyncParsableCommand {
                 + "--forward)."))
     var transparent = false
 
+    @OptionGroup(title: "Upstream with TLS (--upstream https://HOST)") var tls: UpstreamTLSOptions
     @OptionGroup(title: "Forward proxy") var destinations: ForwardOptions
     @OptionGroup(title: "Access to a forward proxy") var access: ForwardAccessOptions
 
@@ -204,6 +212,7 @@ struct ProxyCommand: AsyncParsableCommand {
                     : "--transparent needs --forward")
         }
         try ForwardArguments.check(upstream: upstream, isForward: forward, destinations, access)
+        if try tls.settings(upstream: upstream) != nil { return }
         guard let upstream else { return }
         try AddressArgument.check(upstream, option: "--upstream")
         guard let endpoint = Endpoint(upstream), endpoint.port > 0 else {
@@ -213,7 +222,8 @@ struct ProxyCommand: AsyncParsableCommand {
 
     func run() async throws {
         guard let listen = Endpoint(listen) else { throw ExitStatus.usage }
-        let upstream = upstream.flatMap { Endpoint($0) }
+        let upstreamTLS = try tls.settings(upstream: upstream)
+        let upstream = upstreamTLS?.endpoint ?? upstream.flatMap { Endpoint($0) }
         let console = Console(wantsStatusLine: !quiet)
         let link = try link.link(console)
         let logger = Logger(label: "slowlane") { _ in ConsoleLogHandler(console, level: quiet ? .error : .info) }
@@ -223,13 +233,14 @@ struct ProxyCommand: AsyncParsableCommand {
             connectionsMax: ConnectionLimit.connectionsMax(
                 maxConnections, default: ProxyConfiguration.connectionsMaxDefault, console),
             connectTimeout: .nanoseconds(Int64(connectTimeout * 1e9)))
+        configuration.upstreamTLS = upstreamTLS
         configuration.seed = self.link.seed
         configuration.clientStack = self.link.client
         configuration.serverStack = self.link.server
         link.apply(to: &configuration)
         configuration.faultRules = try FaultArguments.rules(fault)
         if forward { configuration.forward = try forwardSettings(listen: listen, console) }
-        let server = upstream.map { "\($0)" } ?? API.forwardUpstream
+        let server = upstreamTLS?.url ?? upstream.map { "\($0)" } ?? API.forwardUpstream
         let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: server, console) }
         if let capture {
             configuration.onPacket = {

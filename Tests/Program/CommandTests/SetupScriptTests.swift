@@ -21,7 +21,7 @@
                 "/usr/bin/env", ["PATH=\(folder.path("."))", "/bin/bash", script, "--tests"])
             #expect(
                 result.output
-                    == "setup: missing; try: brew install curl git httpd node parallel pkgconf python sqlite wireshark wrk\n"
+                    == "setup: missing; try: brew install curl git httpd node openssl parallel pkgconf python sqlite wireshark wrk\n"
             )
             #expect(result.status == 69)
             #expect(result.errors.hasPrefix("setup: no swift"))

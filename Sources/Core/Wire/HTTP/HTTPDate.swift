@@ -1,5 +1,5 @@
 /// The format of dates in header fields, IMF-fixdate (RFC 9110, 5.6.7).
-enum HTTPDate {
+public enum HTTPDate {
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = ["Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"]
     /// The days from 1 March of year 0 to 1 January 1970.
@@ -10,7 +10,7 @@ enum HTTPDate {
     /// Returns a time as text.
     ///
     /// - Parameter unixTime: Seconds since 1970, clamped to the years 1970 to 9999.
-    static func text(unixTime: Int64) -> String {
+    public static func text(unixTime: Int64) -> String {
         let seconds = min(max(0, unixTime), lastSecond)
         let (days, secondOfDay) = seconds.quotientAndRemainder(dividingBy: 86_400)
         // Years that begin in March end with the leap day, so that whole groups of years have equal lengths.

@@ -88,6 +88,9 @@ public struct HTTPParser: Sendable {
     /// Whether a message has begun and has not ended.
     public var isInsideMessage: Bool { state != .start && state != .opaque || buffer.readableBytes > 0 }
 
+    /// Whether the bytes that follow are not HTTP, after CONNECT or an upgrade.
+    public var isOpaque: Bool { state == .opaque }
+
     /// Returns the next part; `nil` if more bytes are needed.
     public mutating func takePart() throws(HTTPError) -> HTTPPart? {
         do throws(HTTPError) {

@@ -71,6 +71,7 @@ final class ProxyReporter: Sendable {
         }
         parts.append("queue ↓\(link.queueDepth.down) ↑\(link.queueDepth.up)")
         if status.isFull { parts.append("FULL") }
+        if status.upstreamTLS?.isVerified == false { parts.append("NOT VERIFIED") }
         return parts.joined(separator: " · ")
     }
 
@@ -87,6 +88,14 @@ final class ProxyReporter: Sendable {
     private static func newConnections(_ method: SYNDropMethod) -> String {
         method == .none
             ? "new connections open and stall" : "new connections time out (SYN dropped: \(method.rawValue))"
+    }
+
+    private static func sentence(_ tls: UpstreamTLSStatus) -> String {
+        let counts = tls.rewritings
+        let rewritten = [(counts.hosts, "Host"), (counts.locations, "Location"), (counts.cookies, "Set-Cookie")]
+            .filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        return (rewritten.isEmpty ? "" : ", rewritten: \(rewritten.joined(separator: " "))")
+            + (tls.isVerified ? "" : ", certificate of the upstream NOT VERIFIED (--insecure)")
     }
 
     /// Returns the status in words, for logs and for the command `status`.
@@ -109,6 +118,7 @@ final class ProxyReporter: Sendable {
         if link.orphans > 0 { text += ", \(TextTable.count(link.orphans, "orphan"))" }
         if status.dialsFailed > 0 { text += ", \(TextTable.count(status.dialsFailed, "upstream connection")) failed" }
         if status.isFull { text += ", limit on connections reached" }
+        if let tls = status.upstreamTLS { text += Self.sentence(tls) }
         return text
     }
 }

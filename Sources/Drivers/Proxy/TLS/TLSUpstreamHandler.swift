@@ -1,0 +1,210 @@
+internal import ForwardProxy
+internal import NIOCore
+internal import NIOSSL
+internal import NIOTLS
+
+/// The handler between the TLS of an upstream's channel and the session's ``SocketHandler``.
+///
+/// Reports the channel as active when the handshake is complete, and passes the plain bytes through an
+/// ``ForwardProxy/UpstreamRewriter``. A handshake that fails fails the dial with a ``ForwardProxy/TLSFailure``.
+final class TLSUpstreamHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum State {
+        case connecting, handshaking, established
+        /// The handshake has failed, or the upstream has refused the connection after it.
+        case failed
+        /// The channel is being closed.
+        case closing
+    }
+
+    private let authority: OriginAuthority
+    private let tls: NIOSSLClientHandler
+    private let deadline: NIODeadline
+    private let timeout: TimeAmount
+    private var rewriter: UpstreamRewriter
+    private var state = State.connecting
+    private var timer: Scheduled<Void>?
+    private let handshake: EventLoopPromise<Void>
+    /// Called if the upstream refuses the connection after the handshake (TLS 1.3: a missing or unknown certificate of
+    /// the client) and before its first byte, with the bytes of the client so far. Returns whether the channel has been
+    /// replaced.
+    private let onRefusal: (TLSFailure, ByteBuffer) -> Bool
+    private let onRewriting: (UpstreamRewriter.Action) -> Void
+    /// The bytes of the client until the first byte of the upstream; `nil` if they are too many.
+    private var sent: ByteBuffer? = ByteBuffer()
+    private var upstreamHasSent = false
+    /// Whether the upstream has ended its stream without close_notify.
+    private var isTruncated = false
+    private var isAborting = false
+
+    /// The most bytes of the client that are kept for ``onRefusal``.
+    static let sentBytesMax = 64 << 10
+
+    init(
+        _ settings: UpstreamTLS, _ tls: NIOSSLClientHandler, within timeout: TimeAmount,
+        on eventLoop: any EventLoop, onRefusal: @escaping (TLSFailure, ByteBuffer) -> Bool,
+        onRewriting: @escaping (UpstreamRewriter.Action) -> Void
+    ) {
+        authority = settings.authority
+        self.tls = tls
+        self.timeout = timeout
+        deadline = .now() + timeout
+        handshake = eventLoop.makePromise()
+        self.onRefusal = onRefusal
+        self.onRewriting = onRewriting
+        rewriter = UpstreamRewriter(settings.authority, rewrites: settings.rewritesHost)
+    }
+
+    /// Succeeds when the handshake is complete.
+    var handshakeResult: EventLoopFuture<Void> { handshake.futureResult }
+
+    // MARK: Handshake
+
+    func channelActive(context: ChannelHandlerContext) {
+        state = .handshaking
+        let timeout = timeout
+        timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+            self.fail(ChannelError.connectTimeout(timeout), context)
+        }
+    }
+
+    private func complete(_ context: ChannelHandlerContext) {
+        guard state == .handshaking else { return }
+        state = .established
+        timer?.cancel()
+        context.fireChannelActive()
+        handshake.succeed()
+    }
+
+    private func fail(_ error: any Error, _ context: ChannelHandlerContext) {
+        guard state == .connecting || state == .handshaking else { return }
+        state = .failed
+        timer?.cancel()
+        handshake.fail(error)
+        abort(context)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+        // The result of a channel that has never been active.
+        if state == .connecting || state == .handshaking { handshake.fail(ChannelError.ioOnClosedChannel) }
+        state = .failed
+    }
+
+    /// Closes the channel without close_notify.
+    private func abort(_ context: ChannelHandlerContext) {
+        isAborting = true
+        close(context: context, mode: .all, promise: nil)
+    }
+
+    /// Prepares an abortive close: the upstream gets no close_notify.
+    func closesAbortively() { isAborting = true }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case TLSUserEvent.handshakeCompleted: complete(context)
+        case ChannelEvent.inputClosed where state == .established: finish(context)
+        case is TLSUserEvent, ChannelEvent.inputClosed: break
+        default: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch (state, error) {
+        case (.connecting, _), (.handshaking, _):
+            fail(TLSFailure(error, tls.peerCertificate, upstream: authority), context)
+        case (.established, NIOSSLError.uncleanShutdown): isTruncated = true
+        case (.established, is BoringSSLError) where !upstreamHasSent:
+            guard let sent, onRefusal(TLSFailure(error, nil, upstream: authority), sent) else {
+                return context.fireErrorCaught(error)
+            }
+            state = .failed
+        case (.failed, _): break
+        default: context.fireErrorCaught(error)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        fail(TLSFailure.closed, context)
+        if state == .failed { return }
+        if isCutShort { context.fireErrorCaught(NIOSSLError.uncleanShutdown) }
+        context.fireChannelInactive()
+    }
+
+    // MARK: The upstream's stream
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard state == .established else { return }
+        upstreamHasSent = true
+        sent = nil
+        rewriter.receivedFromUpstream(unwrapInboundIn(data))
+        // The response to an upgrade releases bytes of the client.
+        if perform(context) { context.flush() }
+    }
+
+    /// Whether the upstream's stream has ended without close_notify inside a message.
+    private var isCutShort: Bool { isTruncated && !rewriter.isBetweenResponses }
+
+    /// Handles the end of the upstream's stream. Without close_notify it may be the work of an attacker, unless a message
+    /// has just ended (RFC 9112, 9.8): the session sees an aborted connection then.
+    private func finish(_ context: ChannelHandlerContext) {
+        if isCutShort { return abort(context) }
+        isTruncated = false
+        rewriter.upstreamFinished()
+        perform(context)
+        context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+    }
+
+    // MARK: The client's stream
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        let bytes = unwrapOutboundIn(data)
+        keep(bytes)
+        if bytes.readableBytes == 0 { return context.write(data, promise: promise) }
+        rewriter.receivedFromClient(bytes)
+        perform(context)
+        // An empty write is complete when all earlier ones are.
+        if let promise { context.write(wrapOutboundOut(ByteBuffer()), promise: promise) }
+    }
+
+    private func keep(_ bytes: ByteBuffer) {
+        guard let count = sent?.readableBytes else { return }
+        sent = count + bytes.readableBytes > Self.sentBytesMax ? nil : sent
+        sent?.writeImmutableBuffer(bytes)
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if mode == .output {
+            rewriter.clientFinished()
+            perform(context)
+            return context.close(mode: mode, promise: promise)
+        }
+        if state == .established { state = .closing }
+        if state == .connecting { fail(ChannelError.ioOnClosedChannel, context) }
+        guard isAborting, let tls = try? context.pipeline.syncOperations.context(handler: tls) else {
+            return context.close(mode: mode, promise: promise)
+        }
+        // The TLS handler would send close_notify and await the upstream's.
+        tls.close(mode: mode, promise: promise)
+    }
+
+    /// Executes the actions of the rewriter. Returns whether bytes for the upstream are among them.
+    @discardableResult
+    private func perform(_ context: ChannelHandlerContext) -> Bool {
+        var hasWritten = false
+        while let action = rewriter.takeAction() {
+            switch action {
+            case .send(let bytes):
+                context.write(wrapOutboundOut(bytes), promise: nil)
+                hasWritten = true
+            case .reply(let bytes): context.fireChannelRead(wrapInboundOut(bytes))
+            case .rewrote, .passesUnchanged: onRewriting(action)
+            }
+        }
+        return hasWritten
+    }
+}

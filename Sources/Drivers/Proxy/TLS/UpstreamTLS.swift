@@ -1,0 +1,212 @@
+internal import ForwardProxy
+internal import NIOCore
+internal import NIOSSL
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// The TLS of the connections to an upstream: `https://api.example.com`.
+///
+/// Clients speak HTTP to the proxy. The proxy verifies the certificate of the upstream and offers HTTP/1.1 only. Such a
+/// proxy does not use the fast path.
+public struct UpstreamTLS: Sendable {
+    /// The certificate and the private key of the proxy, for an upstream that demands them, in PEM form.
+    public struct Identity: Sendable, CustomStringConvertible {
+        /// The certificate, followed by those of intermediate authorities.
+        public var certificates: [UInt8]
+        /// The private key, not encrypted.
+        public var key: [UInt8]
+
+        /// Creates an identity.
+        public init(certificates: [UInt8], key: [UInt8]) {
+            self.certificates = certificates
+            self.key = key
+        }
+
+        public var description: String { "certificate and key" }
+    }
+
+    /// What the settings are made of.
+    private struct Source: Hashable {
+        var authority: OriginAuthority
+        var authorities: [UInt8]?
+        var certificates: [UInt8]?
+        var key: [UInt8]?
+        var isVerified: Bool
+        var rewritesHost: Bool
+    }
+
+    private let source: Source
+    let context: NIOSSLContext
+    /// Whether the certificate of the upstream is verified.
+    public var isVerified: Bool { source.isVerified }
+    /// Whether the names in messages are changed (``ForwardProxy/UpstreamRewriter``).
+    public var rewritesHost: Bool { source.rewritesHost }
+    var authority: OriginAuthority { source.authority }
+    /// The URL of the upstream in its normal form.
+    public var url: String { "https://\(authority)" }
+
+    /// Returns whether other settings are the same.
+    public func hasSameSettings(as other: UpstreamTLS) -> Bool { source == other.source }
+
+    /// The host and the port of the upstream.
+    public var endpoint: Endpoint { Endpoint(host: authority.destination.host, port: authority.destination.port) }
+
+    /// The time for which a closed connection waits for the upstream's close_notify, which has no effect on the client.
+    private static let closeTimeMax = TimeAmount.milliseconds(250)
+    /// The maximum number of bytes of a file of certificates or keys. The certificates of the public authorities have
+    /// about 250 kB.
+    public static let fileBytesMax = 4 << 20
+
+    /// Creates the settings; reads the system's certificates of authorities, which takes some milliseconds.
+    ///
+    /// - Parameters:
+    ///   - url: The URL of the upstream, without a path.
+    ///   - authorities: The certificates of the trusted authorities in PEM form, in place of those of the system.
+    ///   - identity: The certificate for an upstream that demands one.
+    ///   - isVerified: Whether the certificate of the upstream is verified.
+    ///   - rewritesHost: Whether the names in messages are changed.
+    public init(
+        url: String, authorities: [UInt8]? = nil, identity: Identity? = nil, isVerified: Bool = true,
+        rewritesHost: Bool = true
+    ) throws(UpstreamTLSError) {
+        let authority: OriginAuthority
+        do throws(UpstreamURLError) {
+            authority = try OriginAuthority(url: url)
+        } catch {
+            throw UpstreamTLSError(part: .url, problem: error.problem)
+        }
+        source = Source(
+            authority: authority, authorities: authorities, certificates: identity?.certificates, key: identity?.key,
+            isVerified: isVerified, rewritesHost: rewritesHost)
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.applicationProtocols = ["http/1.1"]
+        configuration.shutdownTimeout = Self.closeTimeMax
+        configuration.certificateVerification = isVerified ? .fullVerification : .none
+        if let authorities {
+            configuration.trustRoots = .certificates(try Self.certificates(authorities, .authorities))
+        }
+        if let identity {
+            configuration.certificateChain = try Self.certificates(identity.certificates, .certificate)
+                .map { .certificate($0) }
+            guard let key = try? NIOSSLPrivateKey(bytes: identity.key, format: .pem) else {
+                throw UpstreamTLSError(part: .key, problem: "there is no private key in PEM form, without a passphrase")
+            }
+            configuration.privateKey = .privateKey(key)
+        }
+        do {
+            context = try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw identity == nil
+                ? UpstreamTLSError(
+                    part: .authorities, problem: "the certificates of authorities cannot be used: \(error)")
+                : UpstreamTLSError(part: .key, problem: "the private key does not belong to the certificate")
+        }
+    }
+
+    private static func certificates(
+        _ bytes: [UInt8], _ part: UpstreamTLSError.Part
+    ) throws(UpstreamTLSError) -> [NIOSSLCertificate] {
+        guard let certificates = try? NIOSSLCertificate.fromPEMBytes(bytes), !certificates.isEmpty else {
+            throw UpstreamTLSError(part: part, problem: "there is no certificate in PEM form (BEGIN CERTIFICATE)")
+        }
+        return certificates
+    }
+
+    /// Returns whether a text is the URL of an upstream with TLS.
+    public static func isURL(_ text: String) -> Bool { OriginAuthority.isURL(text) }
+
+    /// Creates the handler of a connection.
+    func handler() throws -> NIOSSLClientHandler {
+        // An address is not sent (RFC 6066, 3); the certificate must name it.
+        let destination = authority.destination
+        return try NIOSSLClientHandler(
+            context: context, serverHostname: destination.isNumericAddress ? nil : destination.host)
+    }
+}
+
+/// The reason why the TLS settings of an upstream cannot be used.
+public struct UpstreamTLSError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The setting.
+    public enum Part: Hashable, Sendable {
+        /// The URL.
+        case url
+        /// The certificates of authorities.
+        case authorities
+        /// The certificate of the proxy.
+        case certificate
+        /// The private key of the proxy.
+        case key
+    }
+
+    /// The setting that cannot be used.
+    public let part: Part
+    /// The reason.
+    public let problem: String
+
+    public var description: String { problem }
+}
+
+extension TLSFailure {
+    /// Describes an error of a handshake, or of TLS after it.
+    ///
+    /// - Parameter certificate: The certificate that the upstream has sent.
+    init(_ error: any Error, _ certificate: NIOSSLCertificate?, upstream: OriginAuthority) {
+        switch error {
+        case NIOSSLError.handshakeFailed(let cause): self.init(cause, certificate)
+        case let cause as BoringSSLError: self.init(cause, certificate)
+        case let error as NIOSSLExtraError
+        where error == .failedToValidateHostname || error == .serverHostnameImpossibleToMatch:
+            self = .wrongName(upstream.destination.host)
+        case NIOSSLError.unableToValidateCertificate: self = .wrongName(upstream.destination.host)
+        case let error as IOError where error.errnoCode == ECONNRESET: self = .closed
+        case NIOSSLError.uncleanShutdown: self = .closed
+        default: self = .protocolError("\(SystemErrorDescription(error))")
+        }
+    }
+
+    private init(_ cause: BoringSSLError, _ certificate: NIOSSLCertificate?) {
+        guard case .sslError(let stack) = cause, let error = stack.first else {
+            self = .protocolError("\(cause)")
+            return
+        }
+        if error == .eofDuringHandshake {
+            self = .closed
+            return
+        }
+        // The description is "Error: CODE ..." or has the words of BoringSSL. A reason from 1000 on is an alert.
+        let words = error.description.split(separator: " ")
+        let reason = words.count > 1 ? (UInt32(words[1]) ?? 0) & 0xFFF : 0
+        switch reason {
+        case 125: self.init(invalid: certificate)
+        case 247: self = .notTLS
+        case 1000...1255: self = .alert(UInt8(reason - 1000))
+        default: self = .protocolError(Self.words(of: error.description))
+        }
+    }
+
+    /// Returns BoringSSL's word for an error: "WRONG_CURVE" of "error:100000f7:SSL routines:OPENSSL_internal:WRONG_CURVE
+    /// at FILE:LINE".
+    private static func words(of description: String) -> String {
+        guard let marker = description.firstRange(of: "OPENSSL_internal:") else { return description }
+        return String(description[marker.upperBound...].prefix { $0 != " " })
+    }
+
+    /// Describes the reason why a certificate is not accepted. The library does not name it, so the dates are checked
+    /// first.
+    private init(invalid certificate: NIOSSLCertificate?) {
+        let now = Int64(time(nil))
+        guard let certificate else {
+            self = .unknownAuthority
+            return
+        }
+        let (start, end) = (Int64(certificate.notValidBefore), Int64(certificate.notValidAfter))
+        self = end < now ? .expired(end) : start > now ? .notYetValid(start) : .unknownAuthority
+    }
+}
