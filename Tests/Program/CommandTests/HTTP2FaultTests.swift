@@ -63,9 +63,10 @@ extension CommandTests {
             #expect(client.output.text == (1...5).map { "result \($0) 201 100000\n" }.joined())
             let requests = server.output.text.split(separator: "\n").filter { $0.hasPrefix("request ") }
                 .map { $0.split(separator: " ") }
-            #expect(requests.count == 5 && requests.last?[3] == "/notes/2", "\(requests)")
-            // The client's stream 3 has a greater identifier at the server, whose streams 1 to 5 it has opened before.
-            #expect(requests.last.flatMap { Int($0[1]) }.map { $0 > 5 } == true, "\(requests)")
+            // The client's stream 3 has a greater identifier at the server, whose stream 5 the client has opened before.
+            let ids = Dictionary(uniqueKeysWithValues: requests.map { (String($0[3]), Int($0[1]) ?? 0) })
+            #expect(requests.count == 5 && ids["/notes/3"] == 5, "\(requests)")
+            #expect(ids["/notes/2"].map { $0 > 5 } == true, "\(requests)")
             proxy.type("quit\n")
             #expect(await proxy.end() == 0)
         }
