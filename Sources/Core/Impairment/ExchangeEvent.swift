@@ -52,7 +52,8 @@ public enum ExchangeEvent: Sendable {
     /// ended in the middle of the request.
     case interrupted(ExchangeID)
     /// A fault has fired: the number of its rule, its point, and the number of bytes of the message that had passed the
-    /// point: bytes of the request written to the server, or bytes of the response written to the client.
+    /// point: bytes of the request written to the server, or bytes of the response written to the client. On HTTP/2,
+    /// bytes of DATA.
     case faultInjected(ExchangeID, rule: Int, point: FaultPoint, offset: Int64)
     /// A fault will not fire, because the exchange did not reach its point.
     case faultMissed(ExchangeID, rule: Int, point: FaultPoint)

@@ -3,6 +3,8 @@
 /// Each point is a byte of the connection: the fault fires when exactly the bytes before it have passed, whatever the
 /// pieces in which the bytes arrive. The points are in the order in which an exchange reaches them. The raw values are
 /// the names in scenario files.
+///
+/// The cases describe HTTP/1.1. A stream of HTTP/2 has the same points, at its frames (`docs/http2.md`).
 public enum FaultPoint: String, Hashable, Sendable, CaseIterable, Comparable {
     /// The request has begun to enter the link; none of its bytes has entered.
     case beforeRequest = "before-request"

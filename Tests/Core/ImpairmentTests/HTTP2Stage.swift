@@ -22,11 +22,11 @@ struct HTTP2Stage {
     /// Opens a connection; both peers have sent their SETTINGS.
     init(
         _ rules: [FaultRule], conditions: Conditions = .clear, limits: BufferLimits = BufferLimits(),
-        sendsSettings: Bool = true
+        sendsSettings: Bool = true, seed: UInt64 = 1
     ) {
         sockets = VirtualSockets(
             conditions, limits: limits,
-            exchangeTracking: rules.isEmpty ? nil : ExchangeTracking(rules: rules))
+            exchangeTracking: rules.isEmpty ? nil : ExchangeTracking(rules: rules), seed: seed)
         id = sockets.open()
         send(HTTP2Frame.preface + Self.settings, from: .client)
         guard sendsSettings else { return }

@@ -217,6 +217,35 @@ import Wire
         #expect(stage.text(1, .client) == "H103")
     }
 
+    @Test(arguments: randomSeeds(30)) func aDrawnPointIsAlwaysReached(_ seed: UInt64) {
+        var stage = HTTP2Stage([FaultRule(point: nil, action: .reset)], seed: seed)
+        stage.request(1, "/a", "GET", endsStream: true)
+        if stage.text(1, .server) == "H." {
+            stage.response(1, endsStream: true)
+        }
+        #expect(stage.sockets.box.link.faultRules.map(\.fired) == [1], "seed \(seed)")
+    }
+
+    @Test func moreOpenStreamsThanTheLimitAreNotTracked() {
+        var stage = HTTP2Stage([FaultRule(path: "/other", action: .reset)])
+        for index in 0...StreamTracker.streamsMax { stage.request(UInt32(2 * index + 1), "/a", endsStream: true) }
+        #expect(stage.events.last?.hasPrefix("not HTTP: HTTP/2: more than 10000 open streams") == true)
+        #expect(stage.sockets.socket(.server, stage.id).received == stage.sent.up)
+    }
+
+    @Test func theStateOfEndedStreamsIsLimited() {
+        var stage = HTTP2Stage([FaultRule(times: 0...Int.max, point: .beforeRequest, action: Self.busy)])
+        for index in 0..<StreamTracker.retiredMax + 100 {
+            stage.request(UInt32(2 * index + 1), "/a", "GET", endsStream: true)
+        }
+        let count = stage.sockets.box.link.faultRules.first?.fired
+        #expect(count == StreamTracker.retiredMax + 100)
+        #expect(stage.sockets.socket(.server, stage.id).received.count < 200)
+        // Late frames of streams that the server does not know are discarded.
+        stage.number(.resetStream, UInt32(2 * StreamTracker.retiredMax + 1), 8, from: .client)
+        #expect(stage.sockets.socket(.server, stage.id).received.count < 200)
+    }
+
     @Test func theThirdPostIsLostAfterTheServerHasExecutedIt() {
         var stage = HTTP2Stage([FaultRule(method: "POST", nth: 3, action: .stall)])
         for stream in stride(from: UInt32(1), through: 9, by: 2) {

@@ -55,6 +55,22 @@ extension CommandTests {
             #expect(proxy.output.text.hasSuffix("fault 1: matched 5, fired 1: \(rule)\n"), "\(proxy.output.text)")
         }
 
+        @Test func otherRequestsOvertakeADelayedOne() async throws {
+            let (server, proxy, port) = try await Self.start(["POST /notes/2 before-request delay 1s"])
+            defer { server.signal(SIGKILL) }
+            let client = try Self.peer("post", port, "5")
+            #expect(await client.end() == 0, "\(client.errors.text)")
+            #expect(client.output.text == (1...5).map { "result \($0) 201 100000\n" }.joined())
+            let requests = server.output.text.split(separator: "\n").filter { $0.hasPrefix("request ") }
+                .map { $0.split(separator: " ") }
+            // The client's stream 3 has a greater identifier at the server, whose stream 5 the client has opened before.
+            let ids = Dictionary(uniqueKeysWithValues: requests.map { (String($0[3]), Int($0[1]) ?? 0) })
+            #expect(requests.count == 5 && ids["/notes/3"] == 5, "\(requests)")
+            #expect(ids["/notes/2"].map { $0 > 5 } == true, "\(requests)")
+            proxy.type("quit\n")
+            #expect(await proxy.end() == 0)
+        }
+
         /// One curl per request, because curl 7.88 cannot use a connection of prior knowledge twice.
         @Test func curlMeetsFaultsOnStreams() async throws {
             let (server, proxy, port) = try await Self.start([

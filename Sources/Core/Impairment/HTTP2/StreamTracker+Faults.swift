@@ -250,10 +250,11 @@ extension StreamTracker {
     private mutating func reply(_ response: FaultResponse, _ id: UInt32) {
         let (fields, body) = response.http2(to: streams[id]?.head?.method ?? "")
         rewrites.down = true
-        emit(HTTP2Frame.block(.headers, id, fields, endsStream: body.readableBytes == 0), .down)
+        emit(HTTP2Frame.block(.headers, id, fields, endsStream: body.isEmpty), .down)
         streams[id]?.status = response.status
-        if body.readableBytes == 0 { return endReply(id) }
-        streams[id]?.reply = body
+        if body.isEmpty { return endReply(id) }
+        // The bytes are those of the rule, not a copy.
+        streams[id]?.reply = body[...]
         replying.append(id)
         sendReplies()
     }
@@ -261,16 +262,16 @@ extension StreamTracker {
     /// Sends DATA of the responses of faults, as the client's windows permit.
     mutating func sendReplies() {
         for id in replying {
-            while let stream = streams[id], var body = stream.reply {
+            while let stream = streams[id], let body = stream.reply {
                 let room = min(window, initialWindow.addingSaturating(stream.windowChange))
-                let count = min(Int(clamping: room), body.readableBytes, HTTP2Frame.payloadBytesDefault)
-                guard count > 0, let piece = body.readSlice(length: count) else { break }
-                let isLast = body.readableBytes == 0
-                streams[id]?.reply = isLast ? nil : body
+                let count = min(Int(clamping: room), body.count, HTTP2Frame.payloadBytesDefault)
+                if count <= 0 { break }
+                let isLast = count == body.count
+                streams[id]?.reply = isLast ? nil : body.dropFirst(count)
                 window -= Int64(count)
                 windowDebt += Int64(count)
                 streams[id]?.windowChange -= Int64(count)
-                emit(HTTP2Frame.data(id, piece, endsStream: isLast), .down)
+                emit(HTTP2Frame.data(id, ByteBuffer(bytes: body.prefix(count)), endsStream: isLast), .down)
                 if isLast { endReply(id) }
             }
         }
@@ -290,14 +291,14 @@ extension FaultResponse {
     ]
 
     /// Returns the fields and the body of the response to a request on a stream.
-    fileprivate func http2(to method: String) -> (fields: [HTTP2Field], body: ByteBuffer) {
+    fileprivate func http2(to method: String) -> (fields: [HTTP2Field], body: [UInt8]) {
         var lines = [HTTP2Field(":status", "\(status)")]
         for field in fields {
             let name = field.name.lowercased()
             if !Self.connectionNames.contains(name) { lines.append(HTTP2Field(name, field.value)) }
         }
-        guard status != 204, status != 304 else { return (lines, ByteBuffer()) }
+        guard status != 204, status != 304 else { return (lines, []) }
         if lines.value(of: "content-length") == nil { lines.append(HTTP2Field("content-length", "\(body.count)")) }
-        return (lines, method == "HEAD" ? ByteBuffer() : ByteBuffer(bytes: body))
+        return (lines, method == "HEAD" ? [] : body)
     }
 }

@@ -7,7 +7,13 @@ internal import Wire
 extension StreamTracker {
     /// Lets bytes enter the link. Frames for the client wait for the server's SETTINGS.
     mutating func emit(_ bytes: ByteBuffer, _ direction: Direction) {
-        if direction == .down, !serverHasBegun { return beforeServerSettings.append(bytes) }
+        if direction == .down, !serverHasBegun {
+            beforeServerSettings.append(bytes)
+            if beforeServerSettings.count > Self.waitingFramesMax {
+                fail("HTTP/2: more than \(Self.waitingFramesMax) frames wait for the server's SETTINGS")
+            }
+            return
+        }
         entered[direction] += Int64(bytes.readableBytes)
         actions.append(.pass(bytes, direction))
     }

@@ -85,6 +85,8 @@ struct StreamTracker {
     static let streamsMax = 10_000
     /// The maximum number of ended streams whose state is kept.
     static let retiredMax = 4_096
+    /// The maximum number of frames for the client that wait for the server's SETTINGS.
+    static let waitingFramesMax = 4_096
 
     /// Creates the tracker of a connection whose client's preface has been read.
     init(entered: PerDirection<Int64>, written: PerDirection<Int64>, at now: Instant) {
@@ -101,6 +103,8 @@ struct StreamTracker {
         _ bytes: ByteBuffer, _ direction: Direction, _ registry: inout ExchangeRegistry, at time: Instant
     ) {
         now = max(now, time)
+        // Nothing beyond the end of the connection has an effect.
+        if end != nil || failure != nil { return }
         readers[direction].received(bytes)
         process(direction, &registry)
         if direction == .up { resumeDown(&registry) }

@@ -59,7 +59,7 @@ struct TrackedStream {
     /// The change of the client's window for the stream since its beginning.
     var windowChange: Int64 = 0
     /// The part of a response of a fault that waits for the client's windows.
-    var reply: ByteBuffer?
+    var reply: ArraySlice<UInt8>?
 
     subscript(direction: Direction) -> Half {
         get { direction == .up ? up : down }
