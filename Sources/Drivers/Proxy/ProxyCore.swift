@@ -31,6 +31,7 @@ final class ProxyCore {
     /// The destinations of tunnels on the fast path.
     var relayed: [ConnectionKey: Destination] = [:]
     var hostTraffic = HostTrafficTable()
+    var opaqueTLS = OpaqueTLS()
     /// The changes of messages of an upstream with TLS.
     var rewritings = RewritingCounts()
 
@@ -56,6 +57,7 @@ final class ProxyCore {
     var lastDialWarning: NIODeadline?
     var lastLoopWarning: NIODeadline?
     var lastFullWarning: NIODeadline?
+    var lastTLSWarning: NIODeadline?
     var lastTimelineMessage: NIODeadline?
 
     /// The maximum number of bytes of one read. Reads start with 4 KiB and grow with the data that arrives.
@@ -88,6 +90,7 @@ final class ProxyCore {
                 "the certificate of \(tls.url) is NOT verified (--insecure): others may read and change the traffic")
         }
         linkDriver.onFault = { [logger] in logger.info("\(Self.text($0))") }
+        linkDriver.onTLS = { [weak self] in self?.tlsSeen($0) }
         linkDriver.onTimelineChange = { [weak self] in self?.logTimelineChange($0) }
     }
 
@@ -254,6 +257,7 @@ final class ProxyCore {
         if linkDriver.hasFaultRules {
             status.faultRules = linkDriver.faultRules
             status.connectionsWithoutFaults = linkDriver.untrackedConnectionCount + midStream
+            status.opaqueTLS = opaqueTLS
         }
         if let tls = configuration.upstreamTLS {
             status.upstreamTLS = UpstreamTLSStatus(isVerified: tls.isVerified, rewritings: rewritings)
