@@ -251,7 +251,8 @@ import Testing
         let proxy = try await Proxy.start(
             configuration, on: MultiThreadedEventLoopGroup.singleton, logger: messages.logger)
         let arguments = [
-            "-s", "--http1.1", "--max-time", "2", "--cacert", certificates.certificate("ca"), "--resolve",
+            "-s", "--http1.1", "--max-time", action == .stall ? "3" : "30", "--cacert", certificates.certificate("ca"),
+            "--resolve",
             "api.test:\(proxy.address.port):127.0.0.1", "--data-binary", String(repeating: "x", count: 9_000),
             "https://api.test:\(proxy.address.port)/echo",
         ]
