@@ -231,6 +231,29 @@ import Testing
         await proxy.stop()
     }
 
+    @Test func anOpenConnectionHasTheNameOfTheClientOfTLS() async throws {
+        try await withProxy(.clear, allowsFastPath: false) { proxy, listener in
+            let server = Task {
+                try await blocking {
+                    let socket = try listener.accept()
+                    _ = try socket.receive(exactly: 60)
+                    return socket
+                }
+            }
+            let name = Array("api.test".utf8)
+            let names: [UInt8] =
+                [0, 0, 0, UInt8(name.count + 5), 0, UInt8(name.count + 3), 0, 0, UInt8(name.count)] + name
+            let body: [UInt8] =
+                [3, 3] + [UInt8](repeating: 7, count: 32) + [0, 0, 2, 0x13, 1, 1, 0, 0, UInt8(names.count)] + names
+            let client = try TestSocket.connect(port: proxy.address.port)
+            try client.send([22, 3, 1, 0, UInt8(body.count + 4), 1, 0, 0, UInt8(body.count)] + body)
+            let peer = try await server.value
+            let connections = await proxy.connections()
+            #expect(connections.map(\.serverName) == ["api.test"])
+            withExtendedLifetime((client, peer)) {}
+        }
+    }
+
     /// The exit status of curl for each fault of the handshake: 28 for its time limit, 35 for a failed handshake, 52 for no
     /// byte of a response (its record is incomplete).
     @Test(arguments: [
