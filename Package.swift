@@ -105,7 +105,7 @@ let package = Package(
         target(
             "Drivers", "Proxy",
             [
-                "Determinism", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "CRelay", "DequeModule",
+                "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "CRelay", "DequeModule",
                 "HeapModule",
                 "Logging",
                 "NIOConcurrencyHelpers", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",

@@ -1,5 +1,6 @@
 internal import LinkModel
 internal import NIOCore
+internal import Wire
 
 /// One proxied connection.
 ///
@@ -19,6 +20,8 @@ struct Conduit {
     var faultCause: String?
     /// The tracker of the connection's exchanges, if they are tracked.
     var tracker: ExchangeTracker?
+    /// The first message of a client of TLS, once it is known.
+    var clientHello: ClientHello?
     /// Sockets that are gone, or that a ``SocketAction/reset(_:)`` has closed.
     private var goneSockets = PerDirection(up: false, down: false)
     /// Sockets whose RST crosses the link, or has crossed it.

@@ -63,6 +63,10 @@ public enum ExchangeEvent: Sendable {
     /// The exchanges of the connection are not tracked, for a reason: its bytes are not HTTP, or those before are
     /// unknown. They pass unchanged.
     case notHTTP(String)
+    /// The client of the connection has begun a handshake of TLS. ``notHTTP(_:)`` precedes it.
+    case tls(ClientHello)
+    /// A fault of a rule about handshakes has fired: the number of bytes of the stream that had passed the point.
+    case handshakeFault(rule: Int, point: HandshakePoint, serverName: String?, offset: Int64)
 }
 
 extension ExchangeEvent {
@@ -76,7 +80,7 @@ extension ExchangeEvent {
             .interrupted(let id),
             .faultInjected(let id, _, _, _), .faultMissed(let id, _, _), .protocolSwitched(let id):
             id
-        case .notHTTP: nil
+        case .notHTTP, .tls, .handshakeFault: nil
         }
     }
 
@@ -108,6 +112,9 @@ extension ExchangeEvent: CustomStringConvertible {
             "\(id.number) fault of rule \(rule) missed \(point.rawValue)"
         case .protocolSwitched(let id): "\(id.number) protocol switched"
         case .notHTTP(let reason): "not HTTP: \(reason)"
+        case .tls(let hello): "TLS for \(hello.serverName ?? "no name")"
+        case .handshakeFault(let rule, let point, _, let offset):
+            "fault of rule \(rule) at \(point.rawValue) after \(offset) B"
         }
     }
 }

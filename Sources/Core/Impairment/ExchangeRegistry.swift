@@ -38,9 +38,12 @@ struct ExchangeRegistry {
         var isLive: Bool { status.applied < rule.times.upperBound && rule.probability > 0 }
 
         /// Whether the fault may have to be known before the first byte of its request enters the link.
-        var mustBeKnownBeforeRequest: Bool { isLive && rule.point?.mustBeKnownBeforeRequest != false }
+        var mustBeKnownBeforeRequest: Bool {
+            rule.handshake == nil && isLive && rule.point?.mustBeKnownBeforeRequest != false
+        }
 
         func matches(_ head: HTTPRequestHead) -> Bool {
+            if rule.handshake != nil { return false }
             if let method, !head.method.utf8.elementsEqual(method) { return false }
             return path?.matches(ExchangeRegistry.path(head.target)) != false
         }
@@ -170,6 +173,35 @@ struct ExchangeRegistry {
         return needs
     }
 
+    /// Whether a rule is about requests.
+    var hasRequestRules: Bool { entries.contains { $0.rule.handshake == nil } }
+
+    /// Counts a handshake for the rules. Returns the fault of the first rule that applies, with its point.
+    mutating func matchHandshake(of serverName: String?) -> (fault: Fault, point: HandshakePoint)? {
+        var found: (fault: Fault, point: HandshakePoint)?
+        for index in entries.indices {
+            let rule = entries[index].rule
+            guard let point = rule.handshake, entries[index].path?.matches(serverName ?? "") != false else { continue }
+            guard applies(index), found == nil else { continue }
+            let fault = Fault(
+                rule: entries[index].status.number, point: point.exchangePoint, action: rule.action, bytes: rule.bytes,
+                side: rule.side)
+            found = (fault, point)
+        }
+        return found
+    }
+
+    /// Counts a match of a rule. Returns whether the rule applies.
+    private mutating func applies(_ index: Int) -> Bool {
+        entries[index].status.matched += 1
+        let rule = entries[index].rule
+        guard entries[index].status.matched >= rule.nth, entries[index].status.applied < rule.times.upperBound,
+            rule.probability >= 1 || entries[index].random.bool(probability: rule.probability)
+        else { return false }
+        entries[index].status.applied += 1
+        return true
+    }
+
     /// Counts a request for the rules. Returns the fault of the first rule that applies.
     mutating func match(_ head: HTTPRequestHead, subject: String?) -> Fault? {
         var fault: Fault?
@@ -177,13 +209,8 @@ struct ExchangeRegistry {
             if let pattern = entries[index].subject {
                 guard let subject, pattern.matches(subject) else { continue }
             }
-            entries[index].status.matched += 1
+            guard applies(index), fault == nil else { continue }
             let rule = entries[index].rule
-            guard entries[index].status.matched >= rule.nth, entries[index].status.applied < rule.times.upperBound,
-                rule.probability >= 1 || entries[index].random.bool(probability: rule.probability)
-            else { continue }
-            entries[index].status.applied += 1
-            if fault != nil { continue }
             let points = rule.action.points
             let point = rule.point ?? points[Int(entries[index].random.integer(below: Int64(points.count)))]
             fault = Fault(

@@ -20,6 +20,7 @@ extension ExchangeTracker {
                 break
             }
         }
+        if handshake != nil { limit = min(limit, handshakeAllowance(direction)) }
         return Int(clamping: min(limit, trickleAllowance(direction)))
     }
 
@@ -48,6 +49,7 @@ extension ExchangeTracker {
         }
         if direction == .up { reportDeliveredRequests() } else { reportDeliveredResponses() }
         if faultCount > 0 { fireReached(&registry) }
+        if handshake != nil { fireHandshake(&registry) }
         removeDelivered()
     }
 

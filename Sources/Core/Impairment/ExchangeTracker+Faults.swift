@@ -284,6 +284,7 @@ extension ExchangeTracker {
             throttles[direction].removeAll { isOfRule($0.fault) }
             actions.append(.deliver(direction))
         }
+        removeHandshakeFault(of: rule)
         if isOfRule(hold?.fault) { return resume(&registry) }
         if request?.isWithheld == true, !registry.withholdsRequests { match(&registry) }
         release(registry)
@@ -292,7 +293,8 @@ extension ExchangeTracker {
     /// Whether nothing of the connection depends on the tracker, now or later.
     var isObsolete: Bool {
         !isTracking && exchanges.isEmpty && hold == nil && !isEnded && lastExchange == nil && discardsFrom.up == nil
-            && discardsFrom.down == nil && !withholdsEnd.up && !withholdsEnd.down && bytesWaiting(.up) == 0
+            && handshake == nil && discardsFrom.down == nil && !withholdsEnd.up && !withholdsEnd.down
+            && bytesWaiting(.up) == 0
             && bytesWaiting(.down) == 0 && waitingEnds.up == nil && waitingEnds.down == nil
     }
 }

@@ -148,6 +148,10 @@ struct ExchangeTracker {
     var isEnded = false
     /// Whether that end has not been executed.
     var isEnding = false
+    /// The handshake of TLS, while it is read or a fault waits for its point.
+    var handshake: TrackedHandshake?
+    /// The point of the fault of the handshake that has fired.
+    var firedHandshakePoint: HandshakePoint?
     /// The time of the timer that the link has set.
     var timer: Instant?
 
@@ -258,9 +262,11 @@ struct ExchangeTracker {
         if isEnded || discardsFrom[direction] != nil { return }
         if opening != nil { return processOpening(bytes, direction, &registry) }
         if streams != nil { return processStreams(bytes, direction, &registry) }
+        if isTracking, direction == .up { beginHandshake(with: bytes, &registry) }
         if !isTracking {
             entered[direction] += Int64(bytes.readableBytes)
-            return actions.append(.pass(bytes, direction))
+            actions.append(.pass(bytes, direction))
+            return readHandshake(bytes, direction, &registry)
         }
         withheld[direction].append(bytes)
         if direction == .up { requests.received(bytes) } else { responses.received(bytes) }

@@ -43,8 +43,25 @@ public struct FaultRule: Hashable, Sendable {
     public var side: FaultSide?
     /// The action.
     public var action: FaultAction
+    /// The point of a rule about handshakes of TLS; `nil` for a rule about exchanges. Such a rule matches connections by
+    /// the name of the server: ``path`` is the pattern of SNI, and `nil` matches connections without a name, too.
+    /// ``bytes`` is the number of bytes of ``HandshakePoint/midStream``; ``method``, ``subject`` and ``point`` have no effect.
+    public var handshake: HandshakePoint?
 
-    /// Creates a rule.
+    /// Creates a rule about handshakes of TLS.
+    ///
+    /// - Parameter serverName: The pattern of SNI in lower case; `nil` means any connection.
+    public init(
+        handshake: HandshakePoint, serverName: String? = nil, nth: Int = 1, times: ClosedRange<Int> = 1...1,
+        probability: Double = 1, bytes: Int64? = nil, side: FaultSide? = nil, action: FaultAction
+    ) {
+        self.init(
+            path: serverName, nth: nth, times: times, probability: probability, bytes: bytes, side: side, action: action
+        )
+        self.handshake = handshake
+    }
+
+    /// Creates a rule about exchanges.
     public init(
         method: String? = nil, subject: String? = nil, path: String? = nil, nth: Int = 1,
         times: ClosedRange<Int> = 1...1, probability: Double = 1, point: FaultPoint? = .beforeResponse,
@@ -73,6 +90,7 @@ public struct FaultRule: Hashable, Sendable {
             return "a pattern must have at most \(FaultPattern.bytesMax) bytes"
         }
         if let problem = action.problem { return problem }
+        if let handshake { return problem(at: handshake) }
         if bytes != nil, let point, point != .midRequest, point != .midResponse {
             return "bytes applies to \(FaultPoint.midRequest.rawValue) and \(FaultPoint.midResponse.rawValue) only"
         }
@@ -84,5 +102,18 @@ public struct FaultRule: Hashable, Sendable {
             }
         }
         return point.flatMap(action.problem(at:))
+    }
+
+    private func problem(at handshake: HandshakePoint) -> String? {
+        switch action {
+        case .reset, .close, .stall, .delay: break
+        case .throttle, .respond, .report:
+            return "the actions of a fault of TLS are reset, close, stall and delay"
+        }
+        if case .delay = action, side != nil { return "side applies to reset, close and stall only" }
+        if (handshake == .midStream) != (bytes != nil) {
+            return "bytes applies to \(HandshakePoint.midStream.rawValue), which needs it"
+        }
+        return nil
     }
 }

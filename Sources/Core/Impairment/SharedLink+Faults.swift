@@ -2,6 +2,7 @@ public import Determinism
 public import LinkModel
 internal import NIOCore
 internal import TCPModel
+public import Wire
 
 /// Faults at the points of exchanges: rules, injection, and what the tracker of a connection decides.
 extension SharedLink {
@@ -9,6 +10,12 @@ extension SharedLink {
 
     /// The fault rules with their counts, in the order in which they were added.
     public var faultRules: [FaultRuleStatus] { recorder.exchanges.statuses }
+
+    /// Whether a fault rule of the link is about requests, which are not visible in connections with TLS.
+    public var hasRequestFaultRules: Bool { recorder.exchanges.hasRequestRules }
+
+    /// Returns the first message of the client of a connection with TLS; `nil` if it is not known, or without TLS.
+    public func clientHello(of id: FlowID) -> ClientHello? { conduits.contains(id) ? conduits[id].clientHello : nil }
 
     /// Whether the link has a fault rule.
     public var hasFaultRules: Bool { recorder.exchanges.hasRules }
@@ -130,7 +137,9 @@ extension SharedLink {
         conduits[id].isRunningTracker = true
         while let action = takeTrackerAction(id) {
             switch action {
-            case .report(let event): recorder.record(event, id, at: now)
+            case .report(let event):
+                if case .tls(let hello) = event { conduits[id].clientHello = hello }
+                recorder.record(event, id, at: now)
             case .pass(let bytes, let direction): send(bytes, id, direction)
             case .end(let direction, let end): endTracked(direction, end, id)
             case .deliver(let direction): deliver(id, direction)
@@ -210,10 +219,11 @@ extension SharedLink {
     /// Aborts or closes a connection at a fault point: the socket next to the point at once, the other one when its RST
     /// or FIN has crossed the link.
     private mutating func executeEnd(_ point: FaultPoint, _ side: FaultSide?, _ id: FlowID, isAbort: Bool) {
+        let name = conduits[id].tracker?.firedHandshakePoint?.rawValue ?? point.rawValue
         conduits[id].faultCause =
             point == .beforeResponse && isAbort
             ? "fault: response withheld, connection reset"
-            : "fault: connection \(isAbort ? "reset" : "closed") at \(point.rawValue)"
+            : "fault: connection \(isAbort ? "reset" : "closed") at \(name)"
         dropToxics(id, .up)
         dropToxics(id, .down)
         let near: Side

@@ -7,7 +7,11 @@ internal import Wire
 ///
 /// ```
 /// METHOD|any [PATH] [nth N | probability P%] [times N|unlimited] POINT [bytes N] ACTION [client|server|both]
+/// TLS [HOST] [nth N | probability P%] [times N|unlimited] HANDSHAKE_POINT [bytes N] ACTION [client|server|both]
 /// ```
+///
+/// A rule that begins with `TLS` is about handshakes: HOST is compared with SNI and may contain `*`, HANDSHAKE_POINT is an
+/// ``Impairment/HandshakePoint``, and ACTION is `reset`, `close`, `stall` or `delay TIME`.
 ///
 /// A path may contain `*`. POINT is a ``Impairment/FaultPoint`` or `any`. ACTION is `reset`, `close`, `stall`,
 /// `delay TIME`, `throttle BYTES_PER_SECOND`, `portal` or `respond STATUS [NAME: VALUE ...] [body TEXT]`; for HTTP/2
@@ -52,10 +56,15 @@ public enum FaultExpression {
     /// Parses a rule.
     public static func parse(_ text: String) throws(ParseError) -> FaultRule {
         var reader = try Reader(text)
-        let (method, path) = try readRequest(&reader)
-        var rule = FaultRule(method: method, path: path, action: .reset)
-        try readClauses(&reader, &rule)
-        try readPoint(&reader, &rule)
+        var rule: FaultRule
+        if reader.peek()?.keyword == handshakeWord {
+            rule = try readHandshake(&reader)
+        } else {
+            let (method, path) = try readRequest(&reader)
+            rule = FaultRule(method: method, path: path, action: .reset)
+            try readClauses(&reader, &rule)
+            try readPoint(&reader, &rule)
+        }
         let word = try reader.next("an action: \(actions.joined(separator: ", "))")
         rule.action = try readAction(word, &reader)
         if let side = reader.peek() {
@@ -136,6 +145,43 @@ public enum FaultExpression {
             }
         }
         return (isAny ? nil : method.text, path)
+    }
+
+    /// The first word of a rule about handshakes of TLS.
+    private static let handshakeWord = "TLS"
+
+    /// Reads a rule about handshakes up to its point.
+    private static func readHandshake(_ reader: inout Reader) throws(ParseError) -> FaultRule {
+        reader.skip()
+        let points = HandshakePoint.allCases.map(\.rawValue)
+        var host: String?
+        if let word = reader.peek(), !clauses.contains(word.keyword), !points.contains(word.keyword) {
+            let isHost = word.text.utf8.allSatisfy { byte in
+                (97...122).contains(byte) || (65...90).contains(byte) || (48...57).contains(byte)
+                    || [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "*")].contains(byte)
+            }
+            guard isHost, word.text.utf8.count <= 255 else {
+                throw reader.parseError(
+                    word, "after 'TLS' follows the name of a server (SNI), such as api.test or *.cdn.test, or a point")
+            }
+            host = word.keyword == "*" ? nil : word.text.lowercased()
+            reader.skip()
+        }
+        var rule = FaultRule(handshake: .afterClientHello, serverName: host, action: .reset)
+        try readClauses(&reader, &rule)
+        let word = try reader.next("a point of TLS: \(points.joined(separator: ", "))")
+        guard let point = HandshakePoint(rawValue: word.keyword) else {
+            throw reader.parseError(
+                word,
+                "unknown point '\(short(word.text))' of TLS\(NearestName.hint(word.text, in: points)) (known: "
+                    + "\(points.joined(separator: ", ")))")
+        }
+        rule.handshake = point
+        if let bytes = reader.peek(), bytes.keyword == "bytes" {
+            reader.skip()
+            rule.bytes = Int64(try reader.integer(0...Int(Int32.max), "a number of bytes, such as 'bytes 1000'"))
+        }
+        return rule
     }
 
     private static func readClauses(_ reader: inout Reader, _ rule: inout FaultRule) throws(ParseError) {

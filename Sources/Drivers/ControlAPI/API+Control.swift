@@ -60,6 +60,8 @@ extension API {
         return JSONText.object([
             ("faults", JSONText.array(faults)),
             ("connections_without_faults", "\(status?.connectionsWithoutFaults ?? 0)"),
+            ("tls_connections", "\(status?.opaqueTLS.connections ?? 0)"),
+            ("tls_server_names", JSONText.array((status?.opaqueTLS.serverNames ?? []).map { JSONText.string($0) })),
         ])
     }
 

@@ -51,6 +51,7 @@ extension HostTraffic {
     var json: String {
         JSONText.object([
             ("host", JSONText.string(destination?.host)), ("port", destination.map { "\($0.port)" } ?? "null"),
+            ("server_name", JSONText.string(serverName)),
             ("connections", "\(connections)"), ("connections_failed", "\(connectionsFailed)"),
             ("bytes", JSONText.object([("up", "\(bytes.up)"), ("down", "\(bytes.down)")])),
         ])

@@ -172,6 +172,7 @@ extension API {
                 connections.map { connection in
                     JSONText.object([
                         ("number", "\(connection.number)"), ("client", JSONText.string(connection.client?.description)),
+                        ("server_name", JSONText.string(connection.serverName)),
                         ("age_ms", JSONText.number(connection.age.inMilliseconds)),
                         ("received_bytes", Self.perDirection(connection.bytesRead)),
                         ("held_bytes", Self.perDirection(connection.bytesHeld)),

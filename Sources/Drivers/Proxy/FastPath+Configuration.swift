@@ -78,7 +78,7 @@ extension ConnectionStatus {
     init(_ relayed: RelayedConnectionStatus) {
         self.init(
             id: ConnectionID(carrier: .relay(relayed.token)), number: relayed.number,
-            client: relayed.client.map(Endpoint.init(_:)),
+            client: relayed.client.map(Endpoint.init(_:)), serverName: nil,
             age: Nanoseconds((NIODeadline.now() - relayed.startedAt).nanoseconds),
             bytesRead: relayed.bytesRead, bytesHeld: relayed.bytesHeld)
     }

@@ -9,7 +9,7 @@ public struct FaultReport: Hashable, Sendable {
     public let rule: FaultRule
     /// The method and the beginning of the target of the request.
     public let request: String
-    /// The point.
+    /// The point; that of an exchange at the same socket for a rule about handshakes.
     public let point: FaultPoint
     /// The number of faults of the rule that have fired so far.
     public let fired: Int
@@ -41,7 +41,15 @@ struct FaultReporter {
             fired[number, default: 0] += 1
             return report(id, number, point, offset, rules())
         case .faultMissed(let id, let number, let point): return report(id, number, point, nil, rules())
-        case .requested, .requestRead, .requestDelivered, .responseStarted, .responseSampled, .responseRead, .notHTTP:
+        case .handshakeFault(let number, let point, let name, let offset):
+            fired[number, default: 0] += 1
+            guard let rule = rules().first(where: { $0.number == number })?.rule else { return nil }
+            return FaultReport(
+                number: number, rule: rule, request: "TLS for \(name ?? "no name")",
+                point: point == .afterClientHello ? .beforeRequestEnd : .midResponse, fired: fired[number] ?? 0,
+                offset: offset)
+        case .requested, .requestRead, .requestDelivered, .responseStarted, .responseSampled, .responseRead, .notHTTP,
+            .tls:
             break
         }
         return nil

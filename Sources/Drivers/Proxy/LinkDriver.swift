@@ -4,6 +4,7 @@ internal import Impairment
 internal import LinkModel
 internal import NIOCore
 internal import TCPModel
+internal import Wire
 
 /// The driver of one ``Impairment/SharedLink`` on an event loop: passes real time and socket events to the link,
 /// executes its actions, and arms a timer for its next deadline.
@@ -52,6 +53,8 @@ final class LinkDriver {
     var faultReporter: FaultReporter?
     /// Called for each fault of the link's rules.
     var onFault: (FaultReport) -> Void = { _ in }
+    /// Called for each connection that begins with TLS while exchanges are observed.
+    var onTLS: (ClientHello) -> Void = { _ in }
     /// Called when a timeline has changed the conditions; not for each step of a ramp, and not when it starts.
     var onTimelineChange: (TimelineRun.Position) -> Void = { _ in }
     private var lastTimelineChange: Int?
@@ -159,7 +162,7 @@ final class LinkDriver {
             guard id.index < sessions.count, let (flow, session) = sessions[id.index], flow == id else { return nil }
             return ConnectionStatus(
                 id: ConnectionID(carrier: .link(id, number: number)), number: link.number(of: id),
-                client: session.clientAddress,
+                client: session.clientAddress, serverName: session.serverName,
                 age: Nanoseconds((time - session.startedAt).nanoseconds), bytesRead: session.bytesRead,
                 bytesHeld: PerDirection(up: link.bytesHeld(id, .up), down: link.bytesHeld(id, .down)))
         }
@@ -405,6 +408,7 @@ final class LinkDriver {
         while let exchange = takeExchangeEvent() {
             onExchange?(exchange.event)
             if let report = faultReporter?.record(exchange.event, { link.faultRules }) { onFault(report) }
+            if case .tls(let hello) = exchange.event { onTLS(hello) }
             let fault = exchangeController?(exchange.event, Int(clientPorts[exchange.flow.index]))
             if case .requested(let id, _, _, _) = exchange.event {
                 if let fault {

@@ -147,6 +147,11 @@ public final class Proxy: Sendable {
         await query { $0.eventLoop.makeSucceededFuture($0.linkDriver.faultRules) }
     }
 
+    /// Returns the connections into which the rules about requests cannot see, also after the proxy has stopped.
+    public func opaqueTLS() async -> OpaqueTLS {
+        await query { $0.eventLoop.makeSucceededFuture($0.opaqueTLS) }
+    }
+
     /// Sets the random seed; the next connection is number 0.
     public func reseed(_ seed: UInt64) async {
         await query { $0.reseed(seed) }

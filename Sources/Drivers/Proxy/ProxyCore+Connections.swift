@@ -4,6 +4,7 @@ internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import Wire
 
 /// Accepting clients, dialling the upstream, and the warnings about both.
 extension ProxyCore {
@@ -213,6 +214,14 @@ extension ProxyCore {
             ?? (SystemErrorDescription.isFileLimit(error) ? "raise 'ulimit -n'" : "start it or change --upstream")
         let upstream = configuration.upstreamText
         logger.warning("cannot connect to the upstream \(upstream): \(cause); \(advice) (\(dialsFailed) failed so far)")
+    }
+
+    /// Counts a connection with TLS that faults of requests would apply to, and warns.
+    func tlsSeen(_ hello: ClientHello) {
+        guard linkDriver.link.hasRequestFaultRules else { return }
+        opaqueTLS.count(hello.serverName)
+        guard !isStopping, warningIsDue(&lastTLSWarning), let text = opaqueTLS.text else { return }
+        logger.warning("\(Self.printable(text)); with --upstream https://HOST, clients speak HTTP to the proxy")
     }
 
     /// Returns whether the last warning of a kind was at least a second ago; if so, records a warning now.

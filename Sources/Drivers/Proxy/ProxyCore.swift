@@ -34,6 +34,7 @@ final class ProxyCore {
     /// The tunnels that the fast path connects or carries.
     var relayed: [ConnectionKey: RelayedDestination] = [:]
     var hostTraffic = HostTrafficTable()
+    var opaqueTLS = OpaqueTLS()
     /// The changes of messages of an upstream with TLS.
     var rewritings = RewritingCounts()
 
@@ -59,6 +60,7 @@ final class ProxyCore {
     var lastDialWarning: NIODeadline?
     var lastLoopWarning: NIODeadline?
     var lastFullWarning: NIODeadline?
+    var lastTLSWarning: NIODeadline?
     var lastTimelineMessage: NIODeadline?
 
     /// The maximum number of bytes of one read. Reads start with 4 KiB and grow with the data that arrives.
@@ -92,6 +94,7 @@ final class ProxyCore {
                 "the certificate of \(tls.url) is NOT verified (--insecure): others may read and change the traffic")
         }
         linkDriver.onFault = { [logger] in logger.info("\(Self.text($0))") }
+        linkDriver.onTLS = { [weak self] in self?.tlsSeen($0) }
         linkDriver.onTimelineChange = { [weak self] in self?.logTimelineChange($0) }
     }
 
@@ -257,6 +260,7 @@ final class ProxyCore {
         if linkDriver.hasFaultRules {
             status.faultRules = linkDriver.faultRules
             status.connectionsWithoutFaults = linkDriver.untrackedConnectionCount + midStream
+            status.opaqueTLS = opaqueTLS
         }
         if let tls = configuration.upstreamTLS {
             status.upstreamTLS = UpstreamTLSStatus(isVerified: tls.isVerified, rewritings: rewritings)

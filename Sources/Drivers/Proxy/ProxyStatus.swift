@@ -21,8 +21,37 @@ public struct ProxyStatus: Hashable, Sendable {
     public var connectionsWithoutFaults = 0
     /// The TLS of the upstream; `nil` without TLS.
     public var upstreamTLS: UpstreamTLSStatus?
+    /// The connections with TLS since the first rule about requests, whose requests are not visible, and the names that
+    /// their clients have sent.
+    public var opaqueTLS = OpaqueTLS()
     /// The link.
     public var link: LinkStatus
+}
+
+/// Connections into which faults of requests cannot see.
+public struct OpaqueTLS: Hashable, Sendable {
+    /// Their number.
+    public internal(set) var connections = 0
+    /// The names of servers (SNI), in the order in which they were seen first; ``serverNamesMax`` of them at most.
+    public internal(set) var serverNames: [String] = []
+
+    /// The greatest number of names.
+    public static let serverNamesMax = 8
+
+    mutating func count(_ serverName: String?) {
+        connections += 1
+        guard let serverName, serverNames.count < Self.serverNamesMax, !serverNames.contains(serverName) else { return }
+        serverNames.append(serverName)
+    }
+
+    /// The number and the names in words: "3 connections are TLS (api.test): faults of requests cannot see inside"; `nil`
+    /// without any.
+    public var text: String? {
+        if connections == 0 { return nil }
+        let names = serverNames.isEmpty ? "" : " (\(serverNames.joined(separator: ", ")))"
+        return (connections == 1 ? "1 connection is TLS" : "\(connections) connections are TLS")
+            + "\(names): faults of requests cannot see inside"
+    }
 }
 
 /// The TLS of an upstream at one moment.
@@ -63,6 +92,8 @@ public struct ConnectionStatus: Hashable, Sendable {
     public let number: Int
     /// The client's address.
     public let client: Endpoint?
+    /// The name of the server that a client of TLS has sent (SNI); `nil` without TLS, without a name, or on the fast path.
+    public let serverName: String?
     /// Time since the connection was accepted.
     public let age: Nanoseconds
     /// Payload bytes read from the sender's socket in each direction.

@@ -3,6 +3,7 @@ internal import Impairment
 internal import LinkModel
 internal import NIOCore
 internal import TCPModel
+internal import Wire
 
 /// One proxied connection: the client's socket, the upstream's socket, and its flow on the link.
 ///
@@ -68,6 +69,8 @@ final class Session {
     var tlsFailure: TLSFailure?
     /// The destination of a tunnel that comes from the fast path, where its connection has been counted.
     var relayedDestination: Destination?
+    /// The name that the client has sent at the beginning of TLS (SNI).
+    private(set) var serverName: String?
     /// Whether the connection to the target has been established for the client.
     private(set) var isEstablished = false
 
@@ -274,7 +277,12 @@ final class Session {
             endReason = side == .client ? .clientReset : .serverReset
         case .connected, .inputClosed, .gone, .drained: break
         }
-        if let flow { driver.receive(event, on: flow) }
+        guard let flow else { return }
+        driver.receive(event, on: flow)
+        // The conduit is gone when the session ends.
+        if serverName == nil, case .bytes(_, from: .client) = event, bytesRead.up <= ClientHelloReader.helloBytesMax {
+            serverName = driver.link.clientHello(of: flow)?.serverName
+        }
     }
 
     /// Handles the end of a read cycle of one socket.

@@ -67,6 +67,19 @@ struct ProxyCommand: AsyncParsableCommand {
             actions: reset CODE (such as REFUSED_STREAM), reset connection, goaway,
             limit-streams N, ignore-pings.
 
+            Requests inside TLS are not visible. A rule of handshakes selects connections
+            by the name of the server (SNI):
+              slowlane proxy --upstream api.test:443 \\
+                  --fault 'TLS api.test after-server-hello reset'
+
+              TLS [HOST] [nth N | probability P%] [times N|unlimited]
+                  POINT [bytes N] ACTION [client|server|both]
+
+              POINT   after-client-hello, mid-server-hello (a truncated record),
+                      after-server-hello, or mid-stream bytes N (of the server's
+                      stream)
+              ACTION  reset, close (without close_notify), stall, or delay TIME
+
             Each fault that fires is logged. At the end, a line per rule counts the
             requests that it has matched and the faults that have fired.
 

@@ -35,6 +35,36 @@ import Testing
         #expect(try Self.parse("GET mid-request close").action == .close)
     }
 
+    @Test(arguments: [
+        ("TLS after-client-hello stall", FaultRule(handshake: .afterClientHello, action: .stall)),
+        (
+            "TLS *.CDN.test nth 2 after-server-hello reset client",
+            FaultRule(handshake: .afterServerHello, serverName: "*.cdn.test", nth: 2, side: .client, action: .reset)
+        ),
+        (
+            "TLS api.test times unlimited mid-stream bytes 20000 close",
+            FaultRule(handshake: .midStream, serverName: "api.test", times: 1...Int.max, bytes: 20_000, action: .close)
+        ),
+        (
+            "TLS * probability 5% mid-server-hello delay 2s",
+            FaultRule(handshake: .midServerHello, times: 1...Int.max, probability: 0.05, action: .delay(.seconds(2)))
+        ),
+    ]) func aRuleOfHandshakesSelectsByTheNameOfTheServer(_ text: String, rule: FaultRule) throws {
+        #expect(try Self.parse(text) == rule)
+        #expect(try Self.parse("\(rule)") == rule)
+    }
+
+    @Test(arguments: [
+        ("TLS", 4, "expected a point of TLS"), ("TLS api.test", 13, "expected a point of TLS"),
+        ("TLS api.test before-request reset", 14, "unknown point 'before-request' of TLS"),
+        ("TLS https://api.test/ after-client-hello reset", 5, "the name of a server (SNI)"),
+        ("TLS after-client-hello respond 503", 24, "reset, close, stall and delay"),
+        ("TLS mid-stream reset", 16, "which needs it"), ("TLS after-client-hello bytes 5 reset", 32, "which needs it"),
+    ]) func aWrongRuleOfHandshakesHasAPlace(_ text: String, column: Int, message: String) {
+        let error = #expect(throws: FaultExpression.ParseError.self) { try FaultExpression.parse(text) }
+        #expect(error?.column == column && error?.message.contains(message) == true, "\(error?.oneLine ?? "")")
+    }
+
     @Test func aReplyHasFieldsAndABody() throws {
         let rule = try Self.parse(
             #"GET before-request-end respond 429 Content-Type: text/html; charset=utf-8 X-Note: "body: \"a\\b\"" body <b>x:  y</b> body"#

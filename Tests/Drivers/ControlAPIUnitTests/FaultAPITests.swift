@@ -39,7 +39,9 @@ import Wire
         #expect(added.body == #"{"name":"fault_1","rule":\#(JSONText.string(rule)),"matched":0,"applied":0,"fired":0}"#)
         #expect(try await call("GET", path + "/fault_1").body == added.body)
         #expect(
-            try await call("GET", path).body == #"{"faults":[\#(added.body)],"connections_without_faults":0}"#)
+            try await call("GET", path).body
+                == #"{"faults":[\#(added.body)],"connections_without_faults":0,"tls_connections":0,"tls_server_names":[]}"#
+        )
         #expect(try await call("GET", "/slowlane/v1/proxies/p").object?["faults"] == .integer(1))
     }
 

@@ -51,4 +51,36 @@ import Wire
                 "upstream: address redis: missing port in address; every connection to it fails"
             ])
     }
+
+    private static func created(_ upstream: String, _ more: String = "") async throws -> (API.Response, APICall) {
+        let call = APICall()
+        let body = #"{"name":"p","listen":"127.0.0.1:0","upstream":"\#(upstream)","enabled":false\#(more)}"#
+        return (try await call("POST", "/proxies", body), call)
+    }
+
+    @Test func anUpstreamMayBeAURLOfHTTPS() async throws {
+        let (response, call) = try await Self.created("https://api.test", #","upstream_tls":{"insecure":true,"x":1}"#)
+        #expect(response.status == .created && response.object?["upstream"] == .text("https://api.test"))
+        #expect(response.warnings.count == 1 && response.warnings.first?.contains("'x'") == true)
+        let changed = try await call("PATCH", "/proxies/p", #"{"upstream":"https://other.test:8443"}"#)
+        #expect(changed.object?["upstream"] == .text("https://other.test:8443"), "\(changed.body)")
+        let plain = try await call("PATCH", "/proxies/p", #"{"upstream":"127.0.0.1:80"}"#)
+        #expect(plain.status == .ok && plain.object?["upstream"] == .text("127.0.0.1:80"))
+    }
+
+    @Test(arguments: [
+        ("https://api.test/v1", "", "upstream: the URL of an upstream has no path"),
+        ("127.0.0.1:80", #","upstream_tls":{}"#, "upstream_tls needs an upstream https://HOST"),
+        (
+            "https://api.test", #","upstream_tls":{"ca":"rubbish"}"#,
+            "upstream_tls.ca: there is no certificate in PEM form"
+        ),
+        ("https://api.test", #","upstream_tls":{"key":"x"}"#, "upstream_tls needs certificate and key, or none"),
+        ("https://api.test", #","upstream_tls":{"insecure":1}"#, "insecure is not true or false"),
+        ("https://api.test", #","upstream_tls":5"#, "upstream_tls is not an object"),
+    ]) func wrongSettingsOfTLSAreErrors(_ upstream: String, _ more: String, message: String) async throws {
+        let (response, call) = try await Self.created(upstream, more)
+        #expect(response.status == .badRequest && response.error?.contains(message) == true, "\(response.body)")
+        #expect(try await call("GET", "/proxies/p").status == .notFound)
+    }
 }

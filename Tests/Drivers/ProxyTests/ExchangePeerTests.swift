@@ -29,7 +29,7 @@ import Wire
                 case .interrupted, .notHTTP, .faultInjected: seen.other.append("\(event)")
                 case .requestDelivered, .responseRead, .requestStarted, .requestRead, .responseStarted,
                     .responseSampled,
-                    .faultMissed, .protocolSwitched:
+                    .faultMissed, .protocolSwitched, .tls, .handshakeFault:
                     break
                 }
             }

@@ -314,4 +314,29 @@ import Testing
             #expect(await proxy.status().connectionsOpen == 0)
         }
     }
+
+    @Test func aDestinationThatIsAnAddressHasTheNameOfTheClientOfTLS() async throws {
+        let certificates = try TestCertificates()
+        let server = try TLSServer(certificates)
+        var configuration = ProxyConfiguration(
+            listen: Endpoint("127.0.0.1:0")!, upstream: Endpoint(host: "127.0.0.1", port: 0),
+            conditions: Conditions(
+                up: DirectionConditions(delay: .milliseconds(1)), down: DirectionConditions(delay: .milliseconds(1))))
+        configuration.forward = ForwardSettings()
+        let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
+        let result = try await blocking {
+            try runProgram(
+                "curl",
+                [
+                    "-s", "--http1.1", "--max-time", "30", "--cacert", certificates.certificate("ca"), "-p", "-x",
+                    "http://\(proxy.address)", "--connect-to", "api.test:443:127.0.0.1:\(server.port)",
+                    "https://api.test/",
+                ])
+        }
+        #expect(result.status == 0 && result.output.contains("sni=api.test"), "\(result)")
+        let hosts = await proxy.hostTraffic()
+        #expect(hosts.map(\.serverName) == ["api.test"])
+        #expect(hosts.first?.destination == Destination(host: "127.0.0.1", port: server.port))
+        await proxy.stop()
+    }
 }

@@ -204,4 +204,88 @@ import Testing
         await proxy.stop(grace: .zero)
         withExtendedLifetime(listener) {}
     }
+
+    @Test func rulesAboutRequestsSayThatTheyCannotSeeInsideTLS() async throws {
+        let certificates = try TestCertificates()
+        let server = try TLSServer(certificates)
+        let messages = Messages()
+        var configuration = ProxyConfiguration(
+            listen: Endpoint("127.0.0.1:0")!, upstream: Endpoint(host: "127.0.0.1", port: server.port))
+        configuration.faultRules = [FaultRule(times: 1...Int.max, action: .reset)]
+        let proxy = try await Proxy.start(
+            configuration, on: MultiThreadedEventLoopGroup.singleton, logger: messages.logger)
+        let url = "https://api.test:\(proxy.address.port)/"
+        let output = try await blocking {
+            try runProgram(
+                "curl",
+                [
+                    "-s", "--http1.1", "--max-time", "20", "--cacert", certificates.certificate("ca"), "--resolve",
+                    "api.test:\(proxy.address.port):127.0.0.1", url, url,
+                ])
+        }
+        #expect(output.output.contains("sni=api.test") && output.status == 0, "\(output.errors)")
+        let status = await proxy.status()
+        #expect(status.opaqueTLS.connections >= 1 && status.opaqueTLS.serverNames == ["api.test"])
+        #expect(status.faultRules.first?.matched == 0)
+        #expect(messages.text.contains { $0.contains("TLS (api.test): faults of requests cannot see inside") })
+        await proxy.stop()
+    }
+
+    @Test func anOpenConnectionHasTheNameOfTheClientOfTLS() async throws {
+        try await withProxy(.clear, allowsFastPath: false) { proxy, listener in
+            let server = Task {
+                try await blocking {
+                    let socket = try listener.accept()
+                    _ = try socket.receive(exactly: 60)
+                    return socket
+                }
+            }
+            let name = Array("api.test".utf8)
+            let names: [UInt8] =
+                [0, 0, 0, UInt8(name.count + 5), 0, UInt8(name.count + 3), 0, 0, UInt8(name.count)] + name
+            let body: [UInt8] =
+                [3, 3] + [UInt8](repeating: 7, count: 32) + [0, 0, 2, 0x13, 1, 1, 0, 0, UInt8(names.count)] + names
+            let client = try TestSocket.connect(port: proxy.address.port)
+            try client.send([22, 3, 1, 0, UInt8(body.count + 4), 1, 0, 0, UInt8(body.count)] + body)
+            let peer = try await server.value
+            let connections = await proxy.connections()
+            #expect(connections.map(\.serverName) == ["api.test"])
+            withExtendedLifetime((client, peer)) {}
+        }
+    }
+
+    /// The exit status of curl for each fault of the handshake: 28 for its time limit, 35 for a failed handshake, 52 for no
+    /// byte of a response (its record is incomplete).
+    @Test(arguments: [
+        ("after-client-hello", FaultAction.stall, CInt(28)), ("after-server-hello", .reset, 35),
+        ("mid-server-hello", .close, 35), ("mid-stream", .close, 52),
+    ]) func aFaultOfAHandshakeReachesTheClient(_ point: String, action: FaultAction, status: CInt) async throws {
+        let certificates = try TestCertificates()
+        let server = try TLSServer(certificates, version: "TLSv1_2")
+        let messages = Messages()
+        var configuration = ProxyConfiguration(
+            listen: Endpoint("127.0.0.1:0")!, upstream: Endpoint(host: "127.0.0.1", port: server.port))
+        let handshake = try #require(HandshakePoint(rawValue: point))
+        configuration.faultRules = [
+            // After the handshake of TLS 1.2, whose messages of the server have less than 2 kB.
+            FaultRule(
+                handshake: handshake, serverName: "api.*", bytes: handshake == .midStream ? 2_500 : nil, action: action)
+        ]
+        let proxy = try await Proxy.start(
+            configuration, on: MultiThreadedEventLoopGroup.singleton, logger: messages.logger)
+        let arguments = [
+            "-s", "--http1.1", "--max-time", action == .stall ? "3" : "30", "--cacert", certificates.certificate("ca"),
+            "--resolve",
+            "api.test:\(proxy.address.port):127.0.0.1", "--data-binary", String(repeating: "x", count: 9_000),
+            "https://api.test:\(proxy.address.port)/echo",
+        ]
+        let result = try await blocking { try runProgram("curl", arguments) }
+        #expect(result.status == status, "\(result)")
+        #expect(await proxy.faultRules().first?.fired == 1)
+        #expect(messages.text.contains { $0.contains("TLS for api.test at \(point) after ") }, "\(messages.text)")
+        // The rule has been used up.
+        let second = try await blocking { try runProgram("curl", arguments) }
+        #expect(second.status == 0, "\(second)")
+        await proxy.stop(grace: .zero)
+    }
 }

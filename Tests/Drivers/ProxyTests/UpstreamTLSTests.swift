@@ -200,6 +200,26 @@ import Testing
         withExtendedLifetime(listener) {}
     }
 
+    @Test func aStopEndsAHandshakeThatIsUnderWay() async throws {
+        let (listener, port) = try TestSocket.listen()
+        let tls = try UpstreamTLS(url: "https://127.0.0.1:\(port)", isVerified: false)
+        var configuration = ProxyConfiguration(
+            listen: Endpoint("127.0.0.1:0")!, upstream: tls.endpoint, connectTimeout: .seconds(60))
+        configuration.upstreamTLS = tls
+        let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
+        let client = try await blocking {
+            let client = try TestSocket.connect(port: proxy.address.port)
+            try client.send(Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+            // The ClientHello has arrived.
+            #expect(try listener.accept().receive(exactly: 1) == [22])
+            return client
+        }
+        let start = ContinuousClock.now
+        await proxy.stop(grace: .zero)
+        #expect(ContinuousClock.now - start < .seconds(30))
+        withExtendedLifetime(client) {}
+    }
+
     @Test func aClientOfAnotherProtocolIsReset() async throws {
         let server = try TLSServer(try Self.made(), "expired")
         try await withProxy(to: server) { _, port in

@@ -25,7 +25,7 @@ public enum TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case .unknownAuthority:
             (
                 "no trusted authority has signed the certificate",
-                "give the certificate of the authority with --upstream-ca FILE"
+                "trust its authority with --upstream-ca FILE (in the API: upstream_tls.ca)"
             )
         case .expired(let time):
             (

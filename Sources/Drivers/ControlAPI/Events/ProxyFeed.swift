@@ -19,6 +19,8 @@ struct ProxyFeed {
         /// The number of exchanges, as far as known.
         var exchanges = 0
         var notHTTP: String?
+        /// The name that the client of TLS has sent.
+        var serverName: String?
         /// The time of the last change.
         var changed: Int64
     }
@@ -121,7 +123,7 @@ struct ProxyFeed {
     }
 
     private func event(
-        of fault: StoredFault, _ change: String, exchange: Int64? = nil, point: FaultPoint? = nil, offset: Int64? = nil,
+        of fault: StoredFault, _ change: String, exchange: Int64? = nil, point: String? = nil, offset: Int64? = nil,
         at time: Int64
     ) -> Event {
         let json = JSONText.object([
@@ -129,7 +131,7 @@ struct ProxyFeed {
             ("change", JSONText.string(change)), ("name", JSONText.string(fault.name)),
             ("rule", JSONText.string(fault.rule.text(bodyBytesMax: EventText.otherBytesMax))),
             ("fired", "\(firedFaults[fault.name] ?? 0)"), ("exchange", exchange.map { "\($0)" } ?? "null"),
-            ("point", JSONText.string(point?.rawValue)), ("offset", offset.map { "\($0)" } ?? "null"),
+            ("point", JSONText.string(point)), ("offset", offset.map { "\($0)" } ?? "null"),
         ])
         return Event(type: .fault, json: json)
     }
@@ -274,6 +276,16 @@ struct ProxyFeed {
             connections[connection]?.notHTTP = reason
             connections[connection]?.changed = time
             changedConnections.append(connection)
+        case .tls(let hello):
+            guard connections[connection] != nil else { return }
+            connections[connection]?.serverName = hello.serverName
+            connections[connection]?.changed = time
+            changedConnections.append(connection)
+        case .handshakeFault(let rule, let point, _, let offset):
+            guard let fault = faults.first(where: { $0.number == rule }) else { return }
+            firedFaults[fault.name, default: 0] += 1
+            faultEvents.append(
+                self.event(of: fault, "fired", point: point.rawValue, offset: offset, at: time))
         }
     }
 
@@ -288,7 +300,8 @@ struct ProxyFeed {
         let change = offset == nil ? "missed" : "fired"
         faultEvents.append(
             event(
-                of: fault, change, exchange: exchanges.id(of: exchange.number), point: point, offset: offset, at: time))
+                of: fault, change, exchange: exchanges.id(of: exchange.number), point: point.rawValue, offset: offset,
+                at: time))
     }
 
     // MARK: Flushes
@@ -353,6 +366,7 @@ struct ProxyFeed {
             ("bytes", event.end.map { EventText.pair($0.bytesRead) } ?? "null"),
             ("reason", JSONText.string(event.end?.reason.rawValue)),
             ("not_http", EventText.string(connection.notHTTP, bytesMax: EventText.otherBytesMax)),
+            ("server_name", EventText.string(connection.serverName, bytesMax: EventText.otherBytesMax)),
         ])
     }
 }

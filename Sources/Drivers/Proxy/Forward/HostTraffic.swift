@@ -5,6 +5,9 @@ public import LinkModel
 public struct HostTraffic: Hashable, Sendable {
     /// The host and port that clients have named; `nil` for all destinations beyond ``destinationsMax``.
     public var destination: Destination?
+    /// The name that a client of TLS has last sent (SNI); `nil` without TLS or without a name, and for connections of which
+    /// the link has not seen the beginning.
+    public var serverName: String?
     /// Connections that were established, the open ones included.
     public var connections: Int
     /// Connections that could not be established.

@@ -28,6 +28,7 @@ extension LinkDriver {
         let driver = LinkDriver(settings, number: ruleLinkCount, numbers: numbers, origin: origin, on: eventLoop)
         driver.link.numberExchanges(from: ruleLinkCount * Self.exchangesPerLink)
         driver.onFault = onFault
+        driver.onTLS = onTLS
         for status in faultRules { _ = driver.addFaultRule(status.rule, number: status.number) }
         if treatment != .direct { driver.setOutage(link.outage) }
         for observer in observers { driver.attach(observer) }

@@ -179,6 +179,7 @@ extension ProxyCore {
                 row.connectionsFailed += 1
             }
             for direction in Direction.allCases { row.bytes[direction] += session.bytesRead[direction] }
+            if let name = session.serverName { row.serverName = name }
         }
     }
 }

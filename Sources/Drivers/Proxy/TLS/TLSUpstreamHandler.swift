@@ -184,7 +184,7 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
             return context.close(mode: mode, promise: promise)
         }
         if state == .established { state = .closing }
-        if state == .connecting { fail(ChannelError.ioOnClosedChannel, context) }
+        if state == .connecting || state == .handshaking { fail(ChannelError.ioOnClosedChannel, context) }
         guard isAborting, let tls = try? context.pipeline.syncOperations.context(handler: tls) else {
             return context.close(mode: mode, promise: promise)
         }

@@ -48,13 +48,16 @@ struct FaultCommands {
     func list() async -> String {
         let rules = await proxy.faultRules()
         if rules.isEmpty { return "ok faults: none" }
+        let note = await proxy.opaqueTLS().text.map { "; note: \($0)" } ?? ""
         return "ok faults: "
-            + rules.map { "\($0.number + 1) (\(Self.counts($0))) \(Self.text($0.rule))" }.joined(separator: "; ")
+            + rules.map { "\($0.number + 1) (\(Self.counts($0))) \(Self.text($0.rule))" }.joined(separator: "; ") + note
     }
 
     /// Returns a line per fault, for the end of the process.
     func summary() async -> [String] {
-        await proxy.faultRules().map { "fault \($0.number + 1): \(Self.counts($0)): \(Self.text($0.rule))" }
+        let notes = [await proxy.opaqueTLS().text.map { "note: \($0)" }].compactMap(\.self)
+        return await proxy.faultRules().map { "fault \($0.number + 1): \(Self.counts($0)): \(Self.text($0.rule))" }
+            + notes
     }
 
     private static func counts(_ status: FaultRuleStatus) -> String {

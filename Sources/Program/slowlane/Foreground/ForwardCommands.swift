@@ -56,7 +56,9 @@ struct ForwardCommands {
         if hosts.isEmpty { return "ok no connections so far" }
         let texts = hosts.prefix(Self.hostsShownMax).map { host in
             let failed = host.connectionsFailed > 0 ? ", \(host.connectionsFailed) failed" : ""
-            return "\(host.destination.map { "\($0)" } ?? "other hosts") "
+            // The name of a destination that the client has given by its address.
+            let name = host.destination?.isNumericAddress == true ? host.serverName.map { " (\($0))" } ?? "" : ""
+            return "\(host.destination.map { "\($0)" } ?? "other hosts")\(name) "
                 + "\(TextTable.count(host.connections, "connection"))\(failed), "
                 + "\(Units.bytes(host.bytes.down)) down, \(Units.bytes(host.bytes.up)) up"
         }

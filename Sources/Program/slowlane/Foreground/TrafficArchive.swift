@@ -64,7 +64,7 @@ struct TrafficArchive {
             try end(id, at: time)
         case .protocolSwitched: try end(id, at: time)
         case .interrupted: try end(id, at: time, error: "the connection ended before the response was delivered")
-        case .requested, .responseSampled, .faultMissed, .notHTTP: break
+        case .requested, .responseSampled, .faultMissed, .notHTTP, .tls, .handshakeFault: break
         }
     }
 
