@@ -41,7 +41,8 @@ extension ExchangeTracker {
         let before = written[direction]
         written[direction] += Int64(count)
         if streams != nil {
-            streams?.wrote(direction, total: written[direction])
+            let total = written[direction]
+            streams?.wrote(direction, total: total)
             return takeStreamActions()
         }
         if let throttle = throttles[direction].first, let start = throttle.start, written[direction] > start {

@@ -252,6 +252,7 @@ extension ExchangeTracker {
 
     /// Withdraws the injected faults except those for whose sake part of a response has been withheld.
     mutating func withdrawFaults(_ registry: inout ExchangeRegistry) {
+        let now = now
         streams?.removeFaults(of: nil, &registry, at: now)
         takeStreamActions()
         for index in exchanges.indices where exchanges[index].fault != nil {
@@ -268,6 +269,7 @@ extension ExchangeTracker {
     mutating func removeFaults(of rule: Int, _ registry: inout ExchangeRegistry, at time: Instant) {
         now = max(now, time)
         if streams != nil {
+            let now = now
             streams?.removeFaults(of: rule, &registry, at: now)
             takeStreamActions()
             return finishWaiting(&registry)

@@ -60,7 +60,8 @@ extension ExchangeTracker {
                 }
             for direction in directions { stall(direction, from: written[direction]) }
         case .delay(let time): hold = Hold(fault: fault, deadline: now + time, isReport: false)
-        case .throttle, .respond, .report: break
+        // Not possible in a rule of handshakes.
+        case .resetStream, .resetConnection, .throttle, .respond, .report, .goAway, .limitStreams, .ignorePings: break
         }
     }
 

@@ -123,7 +123,16 @@ struct ExchangeTracker {
     /// The first bytes of both streams while they may be those of HTTP/2; `nil` once that is known.
     var opening: PerDirection<ByteBuffer>? = PerDirection(up: ByteBuffer(), down: ByteBuffer())
     /// The streams, if the connection is HTTP/2. The state of HTTP/1.1 stays as it was created.
-    var streams: StreamTracker?
+    var streams: StreamTracker? {
+        get { streamStorage.first }
+        _modify {
+            var value = streamStorage.popLast()
+            defer { if let value { streamStorage.append(value) } }
+            yield &value
+        }
+    }
+    /// ``streams`` or nothing, outside of this value: most connections have none, and they take a kilobyte.
+    private var streamStorage: [StreamTracker] = []
     /// Bytes that have left ``withheld``: those that entered the link or were dropped.
     var consumed = PerDirection(up: Int64(0), down: Int64(0))
     /// Bytes that have entered the link, and those that have been written.
@@ -214,6 +223,7 @@ struct ExchangeTracker {
     mutating func advance(to time: Instant, _ registry: inout ExchangeRegistry) {
         now = max(now, time)
         if streams != nil {
+            let now = now
             streams?.advance(to: now, &registry)
             takeStreamActions()
             return finishWaiting(&registry)

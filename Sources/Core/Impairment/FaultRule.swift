@@ -107,7 +107,7 @@ public struct FaultRule: Hashable, Sendable {
     private func problem(at handshake: HandshakePoint) -> String? {
         switch action {
         case .reset, .close, .stall, .delay: break
-        case .throttle, .respond, .report:
+        case .resetStream, .resetConnection, .throttle, .respond, .report, .goAway, .limitStreams, .ignorePings:
             return "the actions of a fault of TLS are reset, close, stall and delay"
         }
         if case .delay = action, side != nil { return "side applies to reset, close and stall only" }

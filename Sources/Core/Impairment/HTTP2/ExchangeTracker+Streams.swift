@@ -43,6 +43,7 @@ extension ExchangeTracker {
 
     /// Processes bytes of HTTP/2.
     mutating func processStreams(_ bytes: ByteBuffer, _ direction: Direction, _ registry: inout ExchangeRegistry) {
+        let now = now
         streams?.received(bytes, direction, &registry, at: now)
         takeStreamActions()
         if let reason = streams?.failure { stopTrackingStreams(reason) }
