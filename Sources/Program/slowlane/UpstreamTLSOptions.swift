@@ -67,7 +67,7 @@ struct UpstreamTLSOptions: ParsableArguments {
     private func name(of part: UpstreamTLSError.Part) -> String {
         switch part {
         case .url: "--upstream"
-        case .authorities: "--upstream-ca '\(upstreamCa ?? "")'"
+        case .authorities: upstreamCa.map { "--upstream-ca '\($0)'" } ?? "--upstream-ca"
         case .certificate: "--upstream-cert '\(upstreamCert ?? "")'"
         case .key: "--upstream-key '\(upstreamKey ?? "")'"
         }

@@ -103,10 +103,15 @@ public struct UpstreamTLS: Sendable {
         do {
             context = try NIOSSLContext(configuration: configuration)
         } catch {
-            throw identity == nil
-                ? UpstreamTLSError(
-                    part: .authorities, problem: "the certificates of authorities cannot be used: \(error)")
-                : UpstreamTLSError(part: .key, problem: "the private key does not belong to the certificate")
+            if case NIOSSLError.failedToLoadPrivateKey = error {
+                throw UpstreamTLSError(part: .key, problem: "the private key does not belong to the certificate")
+            }
+            // Images of containers often have no store of certificates.
+            throw UpstreamTLSError(
+                part: .authorities,
+                problem: authorities == nil
+                    ? "this system has no certificates of authorities; install ca-certificates, or give those to trust"
+                    : "the certificates cannot be used: \(error)")
         }
     }
 
