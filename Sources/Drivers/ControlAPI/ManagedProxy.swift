@@ -33,7 +33,7 @@ struct ManagedProxy {
     /// The settings of a forward proxy; `nil` for a proxy of one upstream.
     var forward: ForwardSettings?
     /// The settings whose rules `POST /reset` restores.
-    let initialForward: ForwardSettings?
+    var initialForward: ForwardSettings?
     /// The link that `POST /reset` restores.
     var initialLink: LinkSetting
     /// The way client connections are closed if the upstream is unreachable.

@@ -44,9 +44,11 @@ extension ProxyRegistry {
         let address = try await listenAddress(of: request)
         return try await withExclusiveAccess(to: request.name) { () async throws(APIError) -> ManagedProxy in
             guard let proxy = proxies[key], !isMoved, proxy.upstream.hasSameBytes(as: request.upstream),
-                (proxy.forward == nil) == (request.forward == nil), proxy.isEnabled == request.isEnabled
+                (proxy.forward == nil) == (request.forward == nil), proxy.isEnabled == request.isEnabled,
+                Self.isSame(request.tls, proxy.tls)
             else { return try await createOrReplace(request, at: address) }
             _ = try await redefine(request.name, request.forward)
+            proxies[key]?.initialForward = request.forward
             try await setToxics(request.toxics, of: key)
             try await setFaults(request.faults, of: key)
             let link = request.link ?? .passThrough

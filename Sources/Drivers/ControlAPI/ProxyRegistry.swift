@@ -234,7 +234,7 @@ actor ProxyRegistry {
         }
     }
 
-    private static func isSame(_ left: UpstreamTLS?, _ right: UpstreamTLS?) -> Bool {
+    static func isSame(_ left: UpstreamTLS?, _ right: UpstreamTLS?) -> Bool {
         guard let left, let right else { return left == nil && right == nil }
         return left.hasSameSettings(as: right)
     }

@@ -26,7 +26,7 @@ extension RelayPortConfiguration {
         onLoop: @escaping @Sendable () -> Void,
         onDialFailed: @escaping @Sendable (any Error) -> Void,
         onAcceptPaused: @escaping @Sendable (IOError?) -> Void,
-        onClosed: (@Sendable (ConnectionKey, PerDirection<Int>) -> Void)? = nil
+        onClosed: (@Sendable (RelayToken, PerDirection<Int>) -> Void)? = nil
     ) {
         let (limits, keepAlive) = (configuration.buffers, configuration.keepAlive)
         self.init(

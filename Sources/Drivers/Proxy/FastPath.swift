@@ -1,3 +1,4 @@
+internal import ForwardProxy
 internal import NIOCore
 
 /// A proxy's fast path: the relays that forward its connections without the model while no conditions apply. One relay
@@ -110,6 +111,11 @@ final class FastPath {
     /// Makes the accepting relay accept waiting clients after a slot was released.
     func slotReleased() {
         if let port { acceptor.perform { $0.slotReleased(port) } }
+    }
+
+    /// Makes a relay pass a client without a tunnel to the proxy; see ``RelayLoop/passToProxy(_:_:)``.
+    func passToProxy(_ connection: RelayToken, _ failure: ConnectFailure? = nil) {
+        Relay.all[connection.relay].perform { $0.passToProxy(connection, failure) }
     }
 
     /// Dials the addresses that a connection has requested.

@@ -14,10 +14,10 @@ extension ProxyCore {
             let eventLoop = eventLoop
             let tunnels = TunnelCallbacks(
                 resolve: { tunnel in eventLoop.execute { bound.value.resolve(tunnel) } },
-                onEstablished: { key in eventLoop.execute { bound.value.tunnelEstablished(key) } },
+                onEstablished: { token in eventLoop.execute { bound.value.tunnelEstablished(token) } },
                 takeOver: { client in eventLoop.execute { bound.value.takeOver(client) } })
-            let tunnelClosed: @Sendable (ConnectionKey, PerDirection<Int>) -> Void = { key, bytes in
-                eventLoop.execute { bound.value.tunnelClosed(key, bytes) }
+            let tunnelClosed: @Sendable (RelayToken, PerDirection<Int>) -> Void = { token, bytes in
+                eventLoop.execute { bound.value.tunnelClosed(token, bytes) }
             }
             return RelayPortConfiguration(
                 configuration, proxy: proxyNumber,
@@ -64,7 +64,7 @@ extension ProxyCore {
     func resume(_ detached: DetachedConnection) {
         if detached.tunnel != nil { return takeOver(detached) }
         let session = Session(resuming: detached, on: linkDriver) { [weak self] session in self?.dial(for: session) }
-        session.relayedDestination = relayed.removeValue(forKey: detached.status.key)?.destination
+        session.relayedDestination = relayed.removeValue(forKey: detached.status.token)?.destination
         session.onEnd = { [weak self, unowned session] in self?.sessionEnded(session) }
         sessions[ObjectIdentifier(session)] = session
         session.resume()
@@ -115,9 +115,9 @@ extension ProxyCore {
 
     /// Returns the open connections in accept order.
     func connections() -> EventLoopFuture<[ConnectionStatus]> {
-        guard let fastPath else { return eventLoop.makeSucceededFuture(linkDriver.connections()) }
+        let relayed = fastPath?.connections() ?? eventLoop.makeSucceededFuture([])
         // Connections that are moving to the link have reached it when the relays' reply arrives.
-        return fastPath.connections().assumeIsolated().map { relayed in
+        return relayed.assumeIsolated().map { relayed in
             (self.linkDriver.connections() + relayed).sorted { $0.number < $1.number }
         }.nonisolated()
     }
@@ -137,7 +137,13 @@ extension ProxyCore {
                 }.nonisolated()
             }
             return fastPath.detach(token).assumeIsolated().map { detached in
-                if let detached { self.resume(detached) }
+                if let detached {
+                    if detached.tunnel != nil {
+                        self.drop(detached)
+                        return true
+                    }
+                    self.resume(detached)
+                }
                 return self.closeMovedConnection(id, abortively: false)
             }.nonisolated()
         }

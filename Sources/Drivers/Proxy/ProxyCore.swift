@@ -32,7 +32,7 @@ final class ProxyCore {
     /// The admission of clients on the fast path, which reads it on its own threads; `nil` for a proxy of one upstream.
     let admission: NIOLockedValueBox<ForwardAdmission>?
     /// The tunnels that the fast path connects or carries.
-    var relayed: [ConnectionKey: RelayedDestination] = [:]
+    var relayed: [RelayToken: RelayedDestination] = [:]
     var hostTraffic = HostTrafficTable()
     var opaqueTLS = OpaqueTLS()
     /// The changes of messages of an upstream with TLS.

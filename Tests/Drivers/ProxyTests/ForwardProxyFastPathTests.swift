@@ -109,4 +109,23 @@ import Testing
             #expect(Way.connect.isSuccess(reply))
         }
     }
+
+    /// Numbers select random streams: a client that leaves the fast path for the link of a rule takes one number.
+    @Test(arguments: [true, false]) func aTunnelTakesOneNumberOnEitherPath(_ allowsFastPath: Bool) async throws {
+        try await ForwardProxyTests.withForwardProxy(
+            rules: ["api.test=slow"], named: ["slow": Self.delayed], allowsFastPath: allowsFastPath
+        ) { proxy, _, port in
+            var clients: [TestSocket] = []
+            for way in [Way.connect, .socks5Address, .socks5Name] {
+                clients.append(
+                    try await blocking {
+                        let client = try TestSocket.connect(port: proxy.address.port)
+                        #expect(way.isSuccess(try way.open(client, port: port)))
+                        return client
+                    })
+            }
+            #expect(await proxy.connections().map(\.number) == [0, 1, 2])
+            withExtendedLifetime(clients) {}
+        }
+    }
 }

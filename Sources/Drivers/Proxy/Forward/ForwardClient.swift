@@ -92,6 +92,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         guard !isActive else { return }
         isActive = true
         if let failure = request.failure {
+            if let destination = request.destination { core.countFailed(destination) }
             state = .connecting
             return failed(failure)
         }
@@ -193,7 +194,9 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         core.route(to: destination, isLocal: isOnThisMachine) { result in
             guard self.state == .connecting, let context = self.context else { return }
             switch result {
-            case .failure(let failure): self.finish(with: self.failureReply(failure))
+            case .failure(let failure):
+                self.core.countFailed(destination)
+                self.finish(with: self.failureReply(failure))
             case .success(let route):
                 let session = self.core.session(of: context.channel, on: route, passed: self.passed)
                 self.hasTunnelSession = true
@@ -322,7 +325,9 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
             // The client's slot has room for one origin.
             let needsSlot = self.origins.count > 1
             switch result {
-            case .failure(let failure): self.originFailed(origin, failure)
+            case .failure(let failure):
+                self.core.countFailed(destination)
+                self.originFailed(origin, failure)
             case .success where needsSlot && self.core.slots.isFull: self.originFailed(origin, .tooManyConnections)
             case .success(let route):
                 let session = self.core.session(

@@ -52,11 +52,9 @@ extension ProxyCore {
     func route(
         to destination: Destination, isLocal: Bool, _ done: @escaping (Result<Route, ConnectFailure>) -> Void
     ) {
-        let fail: (ConnectFailure) -> Void = { failure in
-            self.hostTraffic.change(destination) { $0.connectionsFailed += 1 }
-            done(.failure(failure))
-        }
-        guard let forward, !isStopping else { return fail(.unreachable) }
+        let fail: (ConnectFailure) -> Void = { done(.failure($0)) }
+        // A client that has named its destination goes on during the grace period of a stop.
+        guard let forward, !isClosed, .now() < drainDeadline else { return fail(.unreachable) }
         let target = forward.rules.mapped(destination)
         let isMapped = target != destination
         guard isMapped || forward.policy.isAllowed(destination) else { return fail(.notAllowed) }

@@ -11,7 +11,7 @@ package struct AcceptedConnection: Sendable {
     }
 
     let client: OwnedSocket
-    /// -1 until a client has named its destination.
+    /// -1 for a client that names its destination.
     let number: Int
     let seed: UInt64
     let startedAt: NIODeadline

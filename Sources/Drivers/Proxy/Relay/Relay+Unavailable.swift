@@ -1,4 +1,5 @@
 #if !os(Linux)
+    package import ForwardProxy
     package import NIOCore
 
     /// The relays of a system without splice(2): there are none, and all connections go through SwiftNIO.
@@ -39,7 +40,7 @@
         package func traffic(of token: RelayToken) -> RelayedTraffic { switch never {} }
         package func statuses(of token: RelayToken) -> [RelayedConnectionStatus] { switch never {} }
         package func slotReleased(_ token: RelayToken) { switch never {} }
-        package func adopt(_ accepted: AcceptedConnection, on token: RelayToken) { switch never {} }
+        package func passToProxy(_ token: RelayToken, _ failure: ConnectFailure?) { switch never {} }
         package func dial(_ token: RelayToken, _ addresses: Result<[SocketAddress], any Error>) { switch never {} }
     }
 #endif

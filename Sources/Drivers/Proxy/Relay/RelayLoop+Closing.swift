@@ -29,7 +29,7 @@
             let wasFull = port.configuration.slots.release()
             // After the release, because the proxy may accept a client then.
             port.configuration.onClosed?(
-                connection.key,
+                connection.token,
                 PerDirection(up: connection.streams.up.bytesRead, down: connection.streams.down.bytesRead))
             if port.isWaitingForSlot {
                 yielded.append(token)

@@ -1,5 +1,5 @@
 #if os(Linux)
-    internal import ForwardProxy
+    package import ForwardProxy
     internal import HeapModule
     internal import LinkModel
     internal import NIOCore
@@ -53,11 +53,9 @@
             let configuration = connection.port.configuration
             connection.tunnel?.request.destination = destination
             connection.dialTimer = nil
-            connection.number = configuration.numbers.next()
-            connection.seed = connection.port.seed
             configuration.tunnels?.resolve(
                 RelayedTunnel(
-                    token: connection.token, key: connection.key, destination: destination,
+                    token: connection.token, destination: destination,
                     client: try? SystemSocket.remoteAddress(of: connection.sockets.up.descriptor)))
         }
 
@@ -66,7 +64,7 @@
         func tunnelEstablished(_ connection: RelayedConnection) -> Bool {
             guard var tunnel = connection.tunnel?.request else { return true }
             connection.tunnel = nil
-            connection.port.configuration.tunnels?.onEstablished(connection.key)
+            connection.port.configuration.tunnels?.onEstablished(connection.token)
             if tunnel.redirected == nil, !reply(tunnel.negotiation.established(), to: connection) {
                 close(connection, resetting: [.server])
                 return false
@@ -78,6 +76,14 @@
         /// Handles that the destination cannot be connected.
         func tunnelFailed(_ connection: RelayedConnection, _ error: any Error) {
             connection.tunnel?.request.failure = ConnectFailure(dialError: error)
+            passToProxy(connection)
+        }
+
+        /// Passes a client to the proxy, which serves it or gives it the reason of a failure. Does nothing if it is gone, or
+        /// if its port is frozen, so that all connections leave it.
+        package func passToProxy(_ token: RelayToken, _ failure: ConnectFailure?) {
+            guard let connection = activeConnection(token), connection.tunnel != nil else { return }
+            connection.tunnel?.request.failure = failure
             passToProxy(connection)
         }
 

@@ -114,7 +114,9 @@
             switch addresses {
             case .success(let addresses):
                 if connection.tunnel != nil {
-                    connection.connectDeadline = .now() + connection.port.configuration.connectTimeout
+                    let port = connection.port
+                    connection.connectDeadline = .now() + port.configuration.connectTimeout
+                    (connection.number, connection.seed) = (port.configuration.numbers.next(), port.seed)
                 }
                 dial(connection, addresses[...])
             case .failure(let error): dialFailed(connection, error)

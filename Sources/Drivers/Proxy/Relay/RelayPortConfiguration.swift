@@ -40,7 +40,7 @@ package struct RelayPortConfiguration: Sendable {
     /// failed.
     let onAcceptPaused: @Sendable (IOError?) -> Void
     /// Called with the bytes read in each direction when a relay has closed a connection and released its slot.
-    let onClosed: (@Sendable (ConnectionKey, PerDirection<Int>) -> Void)?
+    let onClosed: (@Sendable (RelayToken, PerDirection<Int>) -> Void)?
 
     /// An accepted client.
     package struct Admission: Sendable {
@@ -64,7 +64,7 @@ package struct RelayPortConfiguration: Sendable {
         resolveUpstream: @escaping @Sendable (RelayToken) -> Void,
         onDialFailed: @escaping @Sendable (any Error) -> Void,
         onAcceptPaused: @escaping @Sendable (IOError?) -> Void,
-        onClosed: (@Sendable (ConnectionKey, PerDirection<Int>) -> Void)? = nil
+        onClosed: (@Sendable (RelayToken, PerDirection<Int>) -> Void)? = nil
     ) {
         self.addresses = addresses
         self.connectTimeout = connectTimeout

@@ -51,7 +51,7 @@
 
         let port: RelayPort
         let token: RelayToken
-        /// -1 until a client has named its destination.
+        /// -1 until the server of a client that names its destination is dialled.
         var number: Int
         var seed: UInt64
         let startedAt: NIODeadline
@@ -110,10 +110,11 @@
         /// Whether a peer is gone.
         var hasPeerGone: Bool { sockets.up.isPeerGone || sockets.down.isPeerGone }
 
-        /// Returns whether no byte has passed for a time, and nothing is outstanding: no bytes are held or unread, and
-        /// no client that has sent its FIN awaits the server's.
+        /// Returns whether no byte has passed for a time, and nothing is outstanding: no bytes are held or unread, and no
+        /// client awaits its tunnel, and no client that has sent its FIN awaits the server's.
         func isIdle(for time: TimeAmount, at now: NIODeadline) -> Bool {
-            now - lastActive >= time && (!streams.up.isAtEnd || streams.down.isAtEnd)
+            now - lastActive >= time && (tunnel == nil || isNegotiating)
+                && (!streams.up.isAtEnd || streams.down.isAtEnd)
                 && Direction.allCases.allSatisfy { streams[$0].bytesHeld == 0 && !sockets[$0].isReadable }
         }
 
@@ -123,8 +124,6 @@
         }
 
         /// The state now.
-        var key: ConnectionKey { ConnectionKey(number: number, startedAt: startedAt) }
-
         var status: RelayedConnectionStatus {
             RelayedConnectionStatus(
                 token: token, number: number, client: try? SystemSocket.remoteAddress(of: sockets.up.descriptor),

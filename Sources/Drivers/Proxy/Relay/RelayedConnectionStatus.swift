@@ -1,12 +1,6 @@
 package import LinkModel
 package import NIOCore
 
-/// The identity of a connection among those of its proxy: numbers start again with a new seed.
-package struct ConnectionKey: Hashable, Sendable {
-    package let number: Int
-    package let startedAt: NIODeadline
-}
-
 /// The state of a relayed connection at one moment.
 package struct RelayedConnectionStatus: Sendable {
     package let token: RelayToken
@@ -19,8 +13,6 @@ package struct RelayedConnectionStatus: Sendable {
     package let bytesRead: PerDirection<Int>
     /// Payload bytes read and not written, by direction.
     package let bytesHeld: PerDirection<Int>
-
-    package var key: ConnectionKey { ConnectionKey(number: number, startedAt: startedAt) }
 
     /// Whether bytes have been written in a direction.
     package var hasForwardedBytes: Bool { bytesRead.up > bytesHeld.up || bytesRead.down > bytesHeld.down }

@@ -27,7 +27,7 @@ package struct TunnelCallbacks: Sendable {
     /// Requests the addresses of a destination; they are passed to ``RelayLoop/dial(_:_:)``.
     let resolve: @Sendable (RelayedTunnel) -> Void
     /// Called when a tunnel is established.
-    let onEstablished: @Sendable (ConnectionKey) -> Void
+    let onEstablished: @Sendable (RelayToken) -> Void
     /// Takes over a client for which the relay cannot establish a tunnel.
     let takeOver: @Sendable (DetachedConnection) -> Void
 }
@@ -35,7 +35,6 @@ package struct TunnelCallbacks: Sendable {
 /// A client that has named the destination of its tunnel.
 package struct RelayedTunnel: Sendable {
     let token: RelayToken
-    let key: ConnectionKey
     let destination: Destination
     let client: SocketAddress?
 }
