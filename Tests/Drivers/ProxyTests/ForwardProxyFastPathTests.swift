@@ -70,6 +70,7 @@ import Testing
                 }
                 group.addTask {
                     var random = SeededGenerator(seed: seed)
+                    // The waits choose the moments of the changes; nothing depends on their length.
                     for _ in 0..<20 {
                         await proxy.setConditions(Self.delayed)
                         try await Task.sleep(for: .microseconds(Int.random(in: 0...3_000, using: &random)))
