@@ -115,6 +115,25 @@ public struct Verdict: Sendable {
         return .inconclusive("\(reason); but the run was late by \(TimeFormat.seconds(paused))", .lateness)
     }
 
+    /// Returns the checks of faults that have fired less often than they must.
+    private static func faults(_ scenario: Scenario, _ history: History) -> [Check] {
+        var checks: [Check] = []
+        for (index, fault) in scenario.faults.enumerated() where fault.mustFire {
+            let count = history.entries.count {
+                if case .fault(index, _, _) = $0.event { true } else { false }
+            }
+            if count >= fault.times.lowerBound { continue }
+            let reason =
+                count == 0 ? "the fault never fired" : "the fault fired \(count) of \(fault.times.lowerBound) times"
+            checks.append(
+                Check(
+                    subject: .fault(index),
+                    description: "fault: \(fault.action) at \(fault.point.rawValue) of \(fault.request)",
+                    location: fault.location, outcome: .inconclusive(reason, count == 0 ? .faultNotFired : .other)))
+        }
+        return checks
+    }
+
     /// Evaluates a run.
     public init(_ scenario: Scenario, _ history: History) {
         var evaluator = ExpectationEvaluator(scenario, history)
@@ -133,23 +152,7 @@ public struct Verdict: Sendable {
                     subject: .expectation(index), description: expectation.description, location: expectation.location,
                     outcome: wasAborted ? Self.excused(outcome, scenario, evaluator.lateness) : outcome))
         }
-        for (index, fault) in scenario.faults.enumerated() where fault.mustFire {
-            let count = history.entries.count {
-                if case .fault(index, _, _) = $0.event { return true }
-                return false
-            }
-            if count < fault.times.lowerBound {
-                let reason =
-                    count == 0
-                    ? "the fault never fired" : "the fault fired \(count) of \(fault.times.lowerBound) times"
-                checks.append(
-                    Check(
-                        subject: .fault(index),
-                        description: "fault: \(fault.action) at \(fault.point.rawValue) of \(fault.request)",
-                        location: fault.location,
-                        outcome: .inconclusive(reason, count == 0 ? .faultNotFired : .other)))
-            }
-        }
+        checks += Self.faults(scenario, history)
         checks += Self.steps(scenario, history)
         let invariantsLocation =
             scenario.locations["invariants"] ?? SourceLocation(file: scenario.name, line: 1, column: 1)

@@ -166,63 +166,24 @@ public struct RunSession: Sendable {
 
     private func run(_ plan: [PlannedRun], _ selection: ScenarioSelection) async throws -> Int32 {
         if options.isDryRun { return dryRun(plan, selection) }
-        for path in [options.junitPath, options.resultsPath].compactMap({ $0 }) {
-            // Runs may take minutes, and their results would be lost.
-            guard let obstacle = FileFailure.obstacle(toWriting: path) else { continue }
-            console.error("cannot write \(path): \(obstacle)")
-            return RunStatus.unavailable
-        }
-        if options.worlds == nil, !options.isQuiet {
-            for run in plan where run.world == .live {
-                let reason = run.scenario.realTimeReason ?? ""
-                console.print("\(run.scenario.fullName) runs live: \(reason)", to: .progress)
-            }
-        }
-        var plan = plan
-        var part: BatchPart?
-        if let shard = options.shard {
-            let divided = BatchPart.divide(plan, shard)
-            (part, plan) = (divided.part, divided.runs)
-            if !options.isQuiet {
-                let count = TextTable.count(plan.count - 1, "run")
-                console.print("shard \(shard): \(count) of \(divided.part.runCount), and a canary", to: .progress)
-            }
-        }
-        let runner = ScenarioRunner(
-            worlds: worlds, jobs: jobs(for: plan), checksDeterminism: options.checksDeterminism)
+        guard reportsCanBeWritten() else { return RunStatus.unavailable }
+        announceLiveRuns(of: plan)
+        let (plan, part) = shard(of: plan)
+        for rejection in selection.rejections { console.errors(rejection.description) }
         let printsEvents = printsEvents(of: plan) && !options.isQuiet
-        let (showsText, isTraced, isDocumented) = (
-            options.showsText, options.output == .trace, options.reportFolder != nil
-        )
         let startDate = Date()
-        let monitor = RunMonitor(planned: plan.count, console)
         var failed: [PlannedRun] = []
         var resultCount = 0
         var output = RunOutput(
             options, console, selection.rejections, runs: plan.count, showsChecks: printsEvents, part: part)
-        for rejection in selection.rejections { console.errors(rejection.description) }
         output.begin()
-        var onEvent: (@Sendable (PlannedRun, History.Entry) -> Void)?
-        if printsEvents { onEvent = { run, event in monitor.printEvent(event, of: run) } }
         do {
-            try await monitor.reportProgress(isHidden: options.isQuiet || printsEvents) {
-                try await runner.run(
-                    plan, onStart: { monitor.runStarted($0, isAnnounced: printsEvents) },
-                    onEvent: onEvent,
-                    transform: { finished in
-                        let summary = RunSummary(
-                            finished, showsText: showsText, isTraced: isTraced, isDocumented: isDocumented,
-                            hasViews: isDocumented)
-                        monitor.runEnded(passed: summary.hasPassed)
-                        return summary
-                    },
-                    onResult: { summary in
-                        output.add(summary)
-                        // The results come in the order of the plan.
-                        let run = plan[resultCount]
-                        resultCount += 1
-                        if summary.result == .fail, run.world == .simulated, !run.isCanary { failed.append(run) }
-                    })
+            try await run(plan, printsEvents: printsEvents) { summary in
+                output.add(summary)
+                // The results come in the order of the plan.
+                let run = plan[resultCount]
+                resultCount += 1
+                if summary.result == .fail, run.world == .simulated, !run.isCanary { failed.append(run) }
             }
         } catch {
             output.interrupt()
@@ -234,6 +195,63 @@ public struct RunSession: Sendable {
         let status = output.end(startedAt: startDate)
         if options.shrinks { try await shrink(failed) }
         return status
+    }
+
+    /// Executes the runs, and reports the progress.
+    private func run(
+        _ plan: [PlannedRun], printsEvents: Bool, onResult: (RunSummary) -> Void
+    ) async throws {
+        let runner = ScenarioRunner(
+            worlds: worlds, jobs: jobs(for: plan), checksDeterminism: options.checksDeterminism)
+        let monitor = RunMonitor(planned: plan.count, console)
+        var onEvent: (@Sendable (PlannedRun, History.Entry) -> Void)?
+        if printsEvents { onEvent = { run, event in monitor.printEvent(event, of: run) } }
+        let (showsText, isTraced, isDocumented) = (
+            options.showsText, options.output == .trace, options.reportFolder != nil
+        )
+        try await monitor.reportProgress(isHidden: options.isQuiet || printsEvents) {
+            try await runner.run(
+                plan, onStart: { monitor.runStarted($0, isAnnounced: printsEvents) },
+                onEvent: onEvent,
+                transform: { finished in
+                    let summary = RunSummary(
+                        finished, showsText: showsText, isTraced: isTraced, isDocumented: isDocumented,
+                        hasViews: isDocumented)
+                    monitor.runEnded(passed: summary.hasPassed)
+                    return summary
+                },
+                onResult: onResult)
+        }
+    }
+
+    /// Returns whether the files of the reports can be written; prints the reason if not. Runs may take minutes, and
+    /// their results would be lost.
+    private func reportsCanBeWritten() -> Bool {
+        for path in [options.junitPath, options.resultsPath].compactMap({ $0 }) {
+            guard let obstacle = FileFailure.obstacle(toWriting: path) else { continue }
+            console.error("cannot write \(path): \(obstacle)")
+            return false
+        }
+        return true
+    }
+
+    /// Prints why runs are live although no world was chosen.
+    private func announceLiveRuns(of plan: [PlannedRun]) {
+        guard options.worlds == nil, !options.isQuiet else { return }
+        for run in plan where run.world == .live {
+            console.print("\(run.scenario.fullName) runs live: \(run.scenario.realTimeReason ?? "")", to: .progress)
+        }
+    }
+
+    /// Returns the runs of the shard, if there is one, and its part of the batch.
+    private func shard(of plan: [PlannedRun]) -> ([PlannedRun], BatchPart?) {
+        guard let shard = options.shard else { return (plan, nil) }
+        let divided = BatchPart.divide(plan, shard)
+        if !options.isQuiet {
+            let count = TextTable.count(divided.runs.count - 1, "run")
+            console.print("shard \(shard): \(count) of \(divided.part.runCount), and a canary", to: .progress)
+        }
+        return (divided.runs, divided.part)
     }
 
     /// The maximum number of failing runs that are shrunk.

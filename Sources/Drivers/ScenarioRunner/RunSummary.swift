@@ -88,14 +88,9 @@ public struct RunSummary: Sendable {
         self.run = RunIdentity(run)
         wallTime = finished.wallTime
         guard let result = finished.result else {
-            let reason: String
-            switch finished.outcome {
-            case .unavailable(let text): (reason, exitStatus) = (text, RunStatus.unavailable)
-            case .unusable(let text): (reason, exitStatus) = (text, RunStatus.inconclusive)
-            case .invalid(let text): (reason, exitStatus) = (text, RunStatus.invalidFile)
-            case .result: (reason, exitStatus) = ("", RunStatus.passed)
-            }
-            self.result = exitStatus == RunStatus.inconclusive ? .inconclusive : .error
+            let (reason, status) = Self.obstacle(finished.outcome)
+            exitStatus = status
+            self.result = status == RunStatus.inconclusive ? .inconclusive : .error
             (impossible, invariantLines) = ([], run.scenario.invariants.summary(unchecked: []))
             (checks, screen, trace, errors) = ([], [], [], reason.split(separator: "\n").map(String.init))
             (digest, eventCount, duration, isReproducible) = (nil, 0, .zero, nil)
@@ -110,35 +105,9 @@ public struct RunSummary: Sendable {
         digest = result.digestText
         eventCount = result.eventCount
         duration = history.entries.last?.time ?? .zero
-        trace =
-            isTraced
-            ? [RunTrace.header(run)] + history.entries.map(RunTrace.line)
-                + [
-                    RunTrace.footer(
-                        result: result.verdict.result.rawValue, digest: result.digestText, events: result.eventCount)
-                ] : []
-        let repetition: String
-        switch finished.repetition {
-        case .different(let difference):
-            errors = ["\(run.title): not deterministic: " + difference.lines[0]] + difference.lines.dropFirst()
-            isReproducible = false
-            repetition = "not reproducible: the repetition has other events"
-        case .same:
-            (errors, isReproducible) = ([], true)
-            repetition = "reproducible: repeated with the same digest \(result.digestText)"
-        case .simulated(let other):
-            (errors, isReproducible) = ([], nil)
-            repetition =
-                "reproducible: in simulation (without --live) the same seed gives '\(other.rawValue)'; a live run differs "
-                + "from run to run"
-        case .none:
-            (errors, isReproducible) = ([], nil)
-            repetition =
-                run.scenario.realTimeReason.map {
-                    "a live run differs from run to run, and a simulated one is not possible: \($0)"
-                }
-                ?? ""
-        }
+        trace = isTraced ? RunTrace.lines(run, result) : []
+        let repetition = Repetition(finished, digest: result.digestText)
+        (errors, isReproducible) = (repetition.errors, repetition.isReproducible)
         if case .different = finished.repetition {
             (self.result, exitStatus) = (.error, RunStatus.notDeterministic)
         } else {
@@ -151,11 +120,52 @@ public struct RunSummary: Sendable {
         if let index = FailureScreen.mainCheck(checks) {
             let context = FailureContext(result.verdict.checks[index], scenario, history)
             screen = FailureScreen.lines(
-                run, checks, history, context, texts, repetition: repetition, outputs: result.outputs, notes: notes)
+                run, checks, history, context, texts, repetition: repetition.line, outputs: result.outputs, notes: notes
+            )
         } else if self.result == .inconclusive {
             screen = ["?     \(run.title): no expectation could be evaluated"]
         } else {
             screen = []
+        }
+    }
+
+    /// Returns why a run has no result, and its exit status.
+    private static func obstacle(_ outcome: FinishedRun.Outcome) -> (reason: String, status: Int32) {
+        switch outcome {
+        case .unavailable(let text): (text, RunStatus.unavailable)
+        case .unusable(let text): (text, RunStatus.inconclusive)
+        case .invalid(let text): (text, RunStatus.invalidFile)
+        case .result: ("", RunStatus.passed)
+        }
+    }
+
+    /// What the repetition of a run has shown.
+    private struct Repetition {
+        var errors: [String] = []
+        var isReproducible: Bool?
+        /// The repetition in a line of the explanation.
+        let line: String
+
+        init(_ finished: FinishedRun, digest: String) {
+            let run = finished.run
+            switch finished.repetition {
+            case .different(let difference):
+                errors = ["\(run.title): not deterministic: " + difference.lines[0]] + difference.lines.dropFirst()
+                isReproducible = false
+                line = "not reproducible: the repetition has other events"
+            case .same:
+                isReproducible = true
+                line = "reproducible: repeated with the same digest \(digest)"
+            case .simulated(let other):
+                line =
+                    "reproducible: in simulation (without --live) the same seed gives '\(other.rawValue)'; a live run "
+                    + "differs from run to run"
+            case .none:
+                line =
+                    run.scenario.realTimeReason.map {
+                        "a live run differs from run to run, and a simulated one is not possible: \($0)"
+                    } ?? ""
+            }
         }
     }
 

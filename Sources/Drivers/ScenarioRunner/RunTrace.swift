@@ -3,12 +3,20 @@ internal import Determinism
 internal import LinkModel
 public import Scenario
 internal import Wire
+internal import Worlds
 
 /// The trace of a run: one line per event, in a format that programs can read.
 ///
 /// A line has the time in seconds with nine decimals, the kind of the event, and `key=value` for each value. A value
 /// with characters other than ASCII letters, digits and `._-/:` is a JSON string. Texts of notes are digests.
 public enum RunTrace {
+    /// Returns the lines of a run.
+    static func lines(_ run: PlannedRun, _ result: RunResult) -> [String] {
+        let end = footer(
+            result: result.verdict.result.rawValue, digest: result.digestText, events: result.eventCount)
+        return [header(run)] + result.history.entries.map(line) + [end]
+    }
+
     /// Returns the first line of a run.
     public static func header(_ run: PlannedRun) -> String {
         fields(

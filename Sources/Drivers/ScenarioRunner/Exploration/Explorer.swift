@@ -182,13 +182,11 @@ public struct Explorer: Sendable {
     // MARK: Runs
 
     private func explore(_ plan: Plan) async throws -> Int32 {
-        let (run, seeds) = (plan.seed, plan.seeds)
-        let isSingle = options.seed != nil
         let report = self.report(plan)
         let file: ExplorationResultsWriter?
         do {
             file = try options.resultsPath.map {
-                try ExplorationResultsWriter($0, report, options.shard, seeds: seeds, fileDigest: plan.fileDigest)
+                try ExplorationResultsWriter($0, report, options.shard, seeds: plan.seeds, fileDigest: plan.fileDigest)
             }
         } catch {
             console.error("\(error)")
@@ -199,7 +197,31 @@ public struct Explorer: Sendable {
         } else if !options.isQuiet {
             console.print(report.startLine, to: .progress)
         }
-        let timed: ExplorationProgress.Plan = options.time.map { .time($0) } ?? .seeds(seeds.count)
+        let start = ContinuousClock.now
+        var tally = ExplorationTally()
+        var writeError: ExplorationResultsWriter.Failure?
+        try await runSeeds(of: plan, &tally) { writeError = writeError ?? file?.error(adding: $0) }
+        for line in endLines(report, tally, duration: .now - start) { console.print(line) }
+        if let file {
+            let isCanaryFailed = options.shard.map { Canary.hasFailed(worlds, seed: UInt64($0.index)) } ?? true
+            if !isCanaryFailed { console.error("the canary, a run that must fail, did not") }
+            if let error = writeError ?? file.error(endingWith: isCanaryFailed) {
+                console.error("\(error)")
+                return RunStatus.unavailable
+            }
+        }
+        // What all seeds must reach together is decided with the merged results.
+        return tally.exitStatus(options.seed != nil || options.shard != nil ? [] : report.wanted)
+    }
+
+    /// Runs the seeds in blocks until all have run or the time is over, and reports the progress.
+    ///
+    /// - Parameter onSeed: Called with each result, in the order of the seeds.
+    private func runSeeds(
+        of plan: Plan, _ tally: inout ExplorationTally, onSeed: (ExploredSeed) -> Void
+    ) async throws {
+        let isSingle = options.seed != nil
+        let timed: ExplorationProgress.Plan = options.time.map { .time($0) } ?? .seeds(plan.seeds.count)
         let progress = Mutex(ExplorationProgress(timed, isRewritten: console.hasStatusLine))
         let isOver = Mutex(false)
         let current = Mutex<SeedWorkers<ExploredSeed?>?>(nil)
@@ -210,22 +232,18 @@ public struct Explorer: Sendable {
             }
             return options.isQuiet || isSingle ? nil : progress.withLock { $0.report(at: time) }
         }
-        let clock = ContinuousClock()
-        let start = clock.now
-        var tally = ExplorationTally()
-        let count = Int(clamping: seeds.count)
-        var writeError: ExplorationResultsWriter.Failure?
+        let count = Int(clamping: plan.seeds.count)
         try await ticker.run(isHidden: options.time == nil && (options.isQuiet || isSingle)) {
             var position = 0
             while position < count, !isOver.withLock({ $0 }) {
                 let size = options.bias == .automatic ? min(Self.blockSeeds, count - position) : count
-                let first = seeds.first + UInt64(position)
-                let workers = self.workers(leaning(run, tally, from: first), first: first, count: size)
+                let first = plan.seeds.first + UInt64(position)
+                let workers = self.workers(leaning(plan.seed, tally, from: first), first: first, count: size)
                 current.withLock { $0 = workers }
                 var ordered = OrderedResults<ExploredSeed?>()
                 for await (index, value) in workers.results() {
                     for case let seed? in ordered.add(value, at: index) {
-                        writeError = writeError ?? file?.error(adding: seed)
+                        onSeed(seed)
                         try await add(seed, to: &tally)
                     }
                     let (failed, states) = (tally.failed, tally.cells.count)
@@ -236,24 +254,16 @@ public struct Explorer: Sendable {
                 position += size
             }
         }
-        let duration = clock.now - start
+    }
+
+    /// Returns the last lines of the output.
+    private func endLines(_ report: ExplorationReport, _ tally: ExplorationTally, duration: Duration) -> [String] {
         if options.isJSON {
-            if options.showsCoverage { console.print(report.coverageJSON(tally)) }
-            console.print(report.endJSON(tally, duration: duration))
-        } else {
-            if options.showsCoverage { for line in report.coverageLines(tally) { console.print(line) } }
-            for line in report.endLines(tally, duration: duration) { console.print(line) }
+            return (options.showsCoverage ? [report.coverageJSON(tally)] : []) + [
+                report.endJSON(tally, duration: duration)
+            ]
         }
-        if let file {
-            let isCanaryFailed = options.shard.map { Canary.hasFailed(worlds, seed: UInt64($0.index)) } ?? true
-            if !isCanaryFailed { console.error("the canary, a run that must fail, did not") }
-            if let error = writeError ?? file.error(endingWith: isCanaryFailed) {
-                console.error("\(error)")
-                return RunStatus.unavailable
-            }
-        }
-        // What all seeds must reach together is decided with the merged results.
-        return tally.exitStatus(isSingle || options.shard != nil ? [] : report.wanted)
+        return (options.showsCoverage ? report.coverageLines(tally) : []) + report.endLines(tally, duration: duration)
     }
 
     /// Returns the threads that run the seeds of a block.
