@@ -70,15 +70,6 @@ public struct Verdict: Sendable {
     public enum Result: String, Sendable {
         case pass, fail, inconclusive
 
-        /// The exit status: 0 pass, 1 fail, 3 inconclusive.
-        public var exitStatus: Int32 {
-            switch self {
-            case .pass: 0
-            case .fail: 1
-            case .inconclusive: 3
-            }
-        }
-
         /// Returns the worst result; `fail` is worse than `inconclusive`, and `pass` if there are none.
         public static func worst(of results: some Sequence<Result>) -> Result {
             results.reduce(.pass) { $0 == .fail || $1 == .pass ? $0 : $1 }

@@ -14,6 +14,8 @@ protocol AppService: Sendable {
     /// The collections whose members are records, such as `records` in `/expense/records/KEY`.
     static var recordCollections: [String] { get }
 
+    /// Creates the service without records.
+    init()
     /// Adds a record that the scenario has at the start. Returns whether it is valid.
     func seed(_ record: Scenario.SeedRecord, key: String, parent: String?, owner: String) -> Bool
     /// The records of a user.
@@ -38,7 +40,7 @@ struct ServiceRecord {
 
 /// The services of a run's apps, as one service beside the notes.
 struct AppServices: Sendable {
-    /// The services that there are.
+    /// The service of each app.
     private static let known: [Scenario.App: any AppService.Type] = [
         .expense: ExpenseService.self,
         .reader: ReaderService.self,
@@ -60,13 +62,7 @@ struct AppServices: Sendable {
         _ scenario: Scenario, users: [String], names: inout [(row: String, uuid: String)], ids: RandomIdentifiers
     ) throws(SetupError) {
         var services: [Scenario.App: any AppService] = [:]
-        for app in scenario.apps {
-            switch app {
-            case .expense: services[app] = ExpenseService()
-            case .reader: services[app] = ReaderService()
-            case .field: services[app] = FieldService()
-            }
-        }
+        for app in scenario.apps { services[app] = Self.known[app]?.init() }
         self.services = services
         var keys: [String: String] = [:]
         for record in scenario.records {

@@ -69,7 +69,7 @@ import struct Scenario.Expectation
                 mark: "shown", location: Helper.location(7))
         ]
         let verdict = Verdict(scenario, History())
-        #expect(verdict.result.exitStatus == 3)
+        #expect(verdict.result == .inconclusive)
         #expect(verdict.checks.first?.outcome == .inconclusive("mark 'shown' was never set", .markNotSet))
         #expect(verdict.checks.first?.location.line == 7)
         let set = Self.history([(1000, .mark("shown"))])
