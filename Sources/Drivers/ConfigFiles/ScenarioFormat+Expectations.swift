@@ -122,7 +122,7 @@ extension ScenarioFormat {
             ).amongAtLeastOne,
             .optional(
                 "order", \.order, FormatCodec<RequestPattern>.requestOrRow.list(2...1000),
-                "Requests or notes whose first matching requests are in this order. One that occurs again stands for its "
+                "Requests or notes whose first matching requests are in this order. An entry that is repeated stands for its "
                     + "next request."
             ).amongAtLeastOne,
             .optional(

@@ -118,14 +118,14 @@ extension ScenarioFormat {
             "Whether the note is struck through. In the reference client, while its deletion is pending."),
         check(
             .error, textValue,
-            "The message at the note, or without `row` the notice or error on the screen; `none` for no message. Of "
-                + "an app."),
+            "The message at the note, or without `row` the notice or error on the screen; `none` for no message. Only for "
+                + "apps."),
         check(
             .marker, markerValue,
-            "The mark of an error at the note or at what contains it; without `row`, at the root. Of an app."),
+            "The mark of an error at the note or at what contains it; without `row`, at the root. Only for apps."),
         check(
             .field, textValue,
-            "An input of the form or a value of the page on the screen, such as `to=Bo`. Of an app."),
+            "An input of the form or a value of the page on the screen, such as `to=Bo`. Only for apps."),
     ]
 
     private static let textValue = NegatableForm("not-text", .text)

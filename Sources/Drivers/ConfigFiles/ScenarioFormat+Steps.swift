@@ -82,7 +82,7 @@ extension ScenarioFormat {
             set: { action, _ in action = .sync }),
         .alternative(
             "send", .object(request),
-            "Sends a request over the device's link, past the client's queue. Every response is a result.",
+            "Sends a request over the device's link, past the client's queue. Any response ends the step, whatever its status.",
             get: { if case .send(let request) = $0 { request } else { nil } }, set: { $0 = .send($1) }),
         .alternative(
             "kill", .choice(["now"]), "Kills the client.", get: { $0 == .kill ? "now" : nil },
@@ -98,7 +98,8 @@ extension ScenarioFormat {
             get: { if case .upgrade(let version) = $0 { version } else { nil } },
             set: { $0 = .upgrade(version: $1) }),
         .alternative(
-            "clock", .object(clock), "Shifts the wall clock, on which only the dates of changes depend.",
+            "clock", .object(clock),
+            "Shifts the device's wall clock. In the reference client, only the dates of changes depend on it.",
             get: { if case .clock(let shift) = $0 { shift } else { nil } }, set: { $0 = .clock(shift: $1) }),
         .alternative(
             "call", .text,
@@ -136,8 +137,8 @@ extension ScenarioFormat {
 
     private static let stale = FormatKey<Scenario.Action>.key(
         "stale", \.isStale, .boolean, default: false,
-        "With `edit` and `delete`: the writer sends the revision that it read before, instead of reading first. Every "
-            + "response is a result.")
+        "With `edit` and `delete`: the writer sends the revision that it read before, instead of reading first. Any "
+            + "response ends the step, whatever its status.")
 
     static let writerAction = FormatMapping<Scenario.Action>(
         "writer-action", "an action", changes + [raw] + content + [stale],

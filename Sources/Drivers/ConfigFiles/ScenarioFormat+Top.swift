@@ -55,7 +55,7 @@ extension ScenarioFormat {
                 + "that is tested."),
         .key(
             "limit", \.limit, .time, default: .seconds(600),
-            "The duration of the script. A run that exceeds the limit is aborted and fails."),
+            "The longest duration of the script. A longer run is aborted and fails."),
         .optional(
             "restore", \.restoreAt, .time, default: "when nothing more can happen",
             "The time at which the links are restored, even if requests are in flight. Earlier than `limit`."),
@@ -166,7 +166,8 @@ extension ScenarioFormat {
             .optional("poll", \.poll, .time, default: "60s", "The interval between index fetches."),
             .optional(
                 "timeout", \.timeout, .time, default: "10s to connect, 30s for the response",
-                "The time without progress after which an exchange fails. Three times as long in all."),
+                "The time without progress after which an exchange fails. Three times this time is the limit of a whole exchange."
+            ),
             .optional(
                 "large", \.largeBytes, .size, default: "16KB",
                 "The size from which a change is sent on a connection of its own: a number of bytes, or `2KB`."),

@@ -96,7 +96,7 @@ public enum ScenarioFormat {
             case .variant: "name of a variant"
             case .time: "time"
             case .link: "link"
-            case .field: "name of a header field or argument"
+            case .field: "name"
             }
         }
 

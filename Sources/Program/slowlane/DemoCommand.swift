@@ -20,7 +20,8 @@ struct DemoCommand: AsyncParsableCommand {
             The page plays sixty seconds of a phone, a tablet and a server: a tunnel, edits on both devices, the conflict, its \
             resolution, and a lost response. It runs in simulation, so that it can be paused, repeated and played faster; \
             the button 'over real sockets' starts a notes server, two proxies and two sync clients on this machine and shows \
-            them while they run; then you can type on both devices. 'the legacy client' plays the same with eight known defects ('client: legacy').
+            them while they run; then you can type on both devices. The button 'the legacy client' plays the same \
+            scenes with a client that has eight known defects ('client: legacy').
 
             --record writes the page with both runs to a file, which needs no server and no network.
 

@@ -15,11 +15,12 @@ struct EventsCommand: AsyncParsableCommand {
               slowlane events --json | jq 'select(.event == "exchange")'
 
             Each event is a line with the time, the proxy, the type and a text; with --json, an object with the fields 'id', \
-            'event' and 'data', as docs/reference/events.md describes them. The first event is a snapshot. Summaries of each proxy, up \
+            'event' and 'data', as docs/reference/events.md describes them. The first event is a snapshot. Summaries \
+            of each proxy, up \
             to ten per second, are printed with --summaries, and always with --json.
 
             If the server stops, the command waits until it is there again, and continues after the last event; events \
-            that it has missed are counted. SIGINT ends it, and so does the end of the output's reader.
+            that it has missed are counted. The command ends at SIGINT, or when the reader of its output ends.
 
             While events are read, HTTP exchanges are tracked, and connections do not use the fast path.
 

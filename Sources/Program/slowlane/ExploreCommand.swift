@@ -26,9 +26,9 @@ struct ExploreCommand: AsyncParsableCommand {
 
             Each seed draws a run from the scenario: links, faults, actions of users, kills, the server's contract, and the \
             delays of the clients. Each class of faults is off in half of the seeds. After ten simulated minutes all \
-            faults end, and the devices must converge, without a device that does not come back. The invariants of the \
-            scenario decide, and not its other expectations, which belong to its own plan; 'sometimes' must be reached by \
-            at least one seed. docs/how-to/exploration.md has the details.
+            faults end, and the devices must converge, except a device whose link stays dead. Only the invariants of the \
+            scenario are checked, not its other expectations; but each 'sometimes' must be reached by at least one \
+            seed. docs/how-to/exploration.md has the details.
 
             A seed always draws the same run. Failing seeds and one in twenty of the others run twice, and must have the \
             same events. Failures are grouped by the failed check and the kind of its subject; the first of each group is \
@@ -49,14 +49,14 @@ struct ExploreCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Seeds: '0..<1000', '1000+200' or '200'. (default: the number of the scenario, or 200, from 0)",
+            "Seeds: '0..<1000', '1000+200' or '200'. (default: as many as the scenario says, else 200, from seed 0)",
             valueName: "range"))
     var seeds: String?
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Run this seed only and print its configuration; 'commit' for seeds that begin at the number of the current "
+            "Run this seed only and print its configuration. 'commit': run many seeds, beginning at the number of the current "
                 + "git commit.", valueName: "number|commit"))
     var seed: String?
 
@@ -71,8 +71,8 @@ struct ExploreCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Classes of faults to draw in nine of ten seeds, separated by commas, with the names of --verbose; 'auto' for "
-                + "those that no earlier block of 50 seeds has applied to a change. (default: none)",
+            "Classes of faults to draw in nine of ten seeds, separated by commas, by their names in the output of "
+                + "--verbose; 'auto': after each 50 seeds, the classes that no seed has applied to a change so far. (default: none)",
             valueName: "auto|classes"))
     var bias: String?
 

@@ -18,7 +18,7 @@ struct FormatCommand: ParsableCommand {
             kept: the alignment of comments, empty lines after them, more than one empty line in a row, line breaks within braces and folded texts, \
             and single quotes where double quotes do. Files with anchors, aliases or tags are refused.
 
-            Of a folder, all YAML files with a line 'scenario:' are rewritten, those of its subfolders included.
+            In a folder and its subfolders, all YAML files with a line 'scenario:' are rewritten.
 
             --migrate replaces only the words that have been renamed, in scenarios and saved failures, in timelines and \
             profiles, and in files of --results; comments and layout stay. It prints each replacement with its location. \

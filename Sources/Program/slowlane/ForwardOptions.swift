@@ -43,8 +43,8 @@ struct ForwardOptions: ParsableArguments {
 struct ForwardAccessOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Addresses from which clients may connect, such as 192.168.1.0/24 (repeatable); needed, or --user, if --listen "
-                + "is not an address of this machine alone.", valueName: "network"))
+            "Addresses from which clients may connect, such as 192.168.1.0/24 (repeatable). --allow or --user is "
+                + "required if --listen is not a loopback address.", valueName: "network"))
     var allow: [String] = []
 
     @Option(

@@ -15,7 +15,7 @@ struct LintCommand: ParsableCommand {
               slowlane lint scenarios
               slowlane lint --strict scenarios/*.yaml
 
-            Of a folder, all YAML files with a line 'scenario:' are checked, those of its subfolders included.
+            In a folder and its subfolders, all YAML files with a line 'scenario:' are checked.
 
             A warning is about a valid file that is probably not what its author means: a mark that is never used, a \
             window that is empty, a network entry after the end, an 'eventually' that holds before any step.

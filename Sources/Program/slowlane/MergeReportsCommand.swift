@@ -19,7 +19,7 @@ struct MergeReportsCommand: ParsableCommand {
             The files must be the complete results of all shards of one batch: of the same version of the program, the \
             same scenario files and the same seeds. Each shard has a canary, a run that must fail: its failure shows that \
             failures reach this report. Failures of one kind are printed once, with the run that has the fewest events. \
-            The shards of an exploration become the report of the exploration in one process, as text or with --json.
+            For the shards of an exploration, the report is the one that a single process would print, as text or with --json.
 
             Exit status: the worst of all runs, as with 'slowlane run'; 65 if a shard is missing or the files do not belong \
             together, such as after an edit of a scenario file between two shards; 4 if there is no file; 64 wrong \

@@ -51,10 +51,12 @@ struct MutationTestCommand: AsyncParsableCommand {
         completion: .list(MutantGallery.mutants.map(\.name)))
     var mutants: [String] = []
 
-    @Flag(name: .customLong("all"), help: "Run each mutant in all scenarios, also after its proof.")
+    @Flag(name: .customLong("all"), help: "Run each mutant in all scenarios, even after two have detected it.")
     var isExhaustive = false
 
-    @Flag(name: .customLong("shrink"), help: "Shrink the run that detects each mutant, in place of the proof.")
+    @Flag(
+        name: .customLong("shrink"),
+        help: "Shrink the first run that detects each mutant, and do not look for a second one.")
     var shrinks = false
 
     @Option(help: ArgumentHelp("Runs at the same time. (default: number of CPUs)", valueName: "number"))

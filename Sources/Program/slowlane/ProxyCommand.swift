@@ -35,7 +35,7 @@ struct ProxyCommand: AsyncParsableCommand {
             requests with a whole URL, SOCKS 5, 4 and 4a, on one port ('curl -x
             http://127.0.0.1:9000 https://example.com/'). All connections share one link,
             as on one device, and a client's request succeeds when the modelled handshake
-            is complete. The address of the port shows instructions in a browser
+            is complete. A browser that opens this address shows instructions
             (docs/reference/forward-proxy.md).
 
             With --upstream https://HOST, clients speak HTTP to the proxy, and the proxy

@@ -40,7 +40,8 @@ struct RunCommand: AsyncParsableCommand {
 
             Results go to standard output, progress to standard error. NO_COLOR has no effect: there are no colors.
 
-            Exit status: 0 pass; 1 an expectation failed, or the worlds differ; 3 inconclusive (a fault did not fire, a \
+            Exit status: 0 pass; 1 an expectation failed, or with --both the verdicts differ; 3 inconclusive (a fault \
+            did not fire, a \
             state was not reached, or the system paused the process); 4 no scenario selected; 64 wrong arguments; 65 \
             invalid file; 69 cannot bind a port or write a file; 70 equal runs differed (please report); 124 the time \
             limit has passed; 130 interrupted. Of several runs the worst counts: 70, 1, 69, 65, 3, 0.
@@ -85,7 +86,7 @@ struct RunCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Run only scenarios and variants with this tag; repeated, with any of them.", valueName: "name"))
+            "Run only scenarios and variants with this tag (repeatable: with any of the tags).", valueName: "name"))
     var tag: [String] = []
 
     @Option(

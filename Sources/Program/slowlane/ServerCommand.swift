@@ -16,7 +16,7 @@ struct ServerCommand: AsyncParsableCommand {
               slowlane server --port 0 --ready-file ready.json --exit-with-parent
               slowlane server --host 0.0.0.0 --token "$TOKEN" --allow-host ci-host
 
-            A proxy of the file has optional toxics, faults (rules as for 'slowlane proxy --fault'), a link and a seed:
+            In the file of --config, a proxy can have toxics, faults (rules as for 'slowlane proxy --fault'), a link and a seed:
               [{"name": "api", "listen": "127.0.0.1:9000", "upstream": "127.0.0.1:8000",
                 "faults": ["POST * nth 3 before-response stall"],
                 "link": {"profile": "edge"}}]
@@ -26,8 +26,9 @@ struct ServerCommand: AsyncParsableCommand {
               slowlane toxic add -t latency -a latency=1000 redis
               slowlane link redis edge
 
-            The server implements the API of Toxiproxy 2.12.0, which GET /version reports. Of its client libraries, the \
-            tests use toxiproxy-python. Slowlane's own calls for links, seeds and single connections have paths under \
+            The server implements the API of Toxiproxy 2.12.0, which GET /version reports. The \
+            tests use one of its client libraries, toxiproxy-python. Slowlane's own calls for links, seeds and single \
+            connections have paths under \
             /slowlane/v1 (see docs/reference/server.md). A symbolic link to slowlane with the \
             name 'toxiproxy-server', 'toxiproxy' or 'toxiproxy-cli' accepts the flags of that program.
 
@@ -38,7 +39,8 @@ struct ServerCommand: AsyncParsableCommand {
               SLOWLANE_DASHBOARD_FILES=DIR    read the files of the dashboard from a folder
 
             SIGINT and SIGTERM stop the server and close all connections; with --exit-with-parent also the end of the \
-            parent process. SIGHUP (with --watch-config also a change of the file) applies the file of --config again: proxies whose addresses are the same keep their \
+            parent process. SIGHUP (with --watch-config also a change of the file) applies the file of --config again: \
+            proxies whose addresses are the same keep their \
             connections, and proxies that are no longer in the file are deleted.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid configuration; 69 cannot bind the port.

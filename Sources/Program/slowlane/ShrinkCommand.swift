@@ -19,10 +19,11 @@ struct ShrinkCommand: AsyncParsableCommand {
             A simulated run that fails is repeated with fewer steps, faults, devices and changes of networks, and with \
             simpler values, as long as the same invariant or expectation fails. Random values of the run become \
             explicit: actions of the workload with their times, faults that fired, changes of flapping links. The \
-            result is an ordinary scenario file with a comment on its origin. It fails as the run does; with the options \
-            --mutant of the run, if it had some. A file with another failure is not replaced.
+            result is an ordinary scenario file with a comment on its origin. It fails as the run does, if it is run with the same \
+            --mutant options. An existing file with another failure is not replaced.
 
-            With --runs, and a --timeout that does not end the search, equal arguments give equal files. docs/how-to/exploration.md \
+            With --runs, and a --timeout that does not end the search, equal arguments give equal files. \
+            docs/how-to/exploration.md \
             has the details.
 
             Exit status: 0 a failing run was shrunk; 1 no selected run fails; 4 no scenario selected; 64 wrong arguments; \

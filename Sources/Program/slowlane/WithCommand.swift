@@ -25,8 +25,8 @@ struct WithCommand: AsyncParsableCommand {
               env      sets the variables with which programs use a proxy (http_proxy ...)
               auto     connect if it works on this machine ('slowlane doctor'), else env
 
-            The command has the standard streams, the terminal, the working directory and the variables of this one. \
-            Signals are forwarded to it. At the end, lines on standard error list its hosts, connections and bytes, \
+            The command inherits the standard streams, the terminal, the working directory and the environment \
+            variables of slowlane. Signals are forwarded to it. At the end, lines on standard error list its hosts, connections and bytes, \
             the faults, and UDP traffic, which does not pass through the link. docs/reference/with.md describes what each mode \
             reaches.
 

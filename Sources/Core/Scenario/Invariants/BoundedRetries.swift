@@ -11,10 +11,12 @@ enum BoundedRetries: InvariantCheck {
             + "half of its first delay, without an action, a start, a change of the network or another response "
             + "between; or it repeats a write that the server has rejected for good; or five delays in a row in an "
             + "outage are equal to the millisecond.",
-        worlds: "Both. Attempts to connect of programs are not known; for them only requests count, and the "
+        worlds:
+            "Simulated and live. Attempts to connect of programs are not known; for them only requests count, and the "
             + "reference policy.",
-        blindSpots: "A Retry-After that a server sends by itself: only faults are known; a Retry-After to the "
-            + "reader, which reads when its user does.",
+        blindSpots:
+            "A Retry-After that a server sends by itself, because only those of faults are known; a Retry-After to the "
+            + "reader app, because it reads only when its user acts.",
         source: "tags s30, s32, s33; RFC 9110, section 10.2.3; the reference client's retry policy")
 
     /// The number of attempts to which an action of the user entitles a client in an outage: it may interrupt a delay,

@@ -7,9 +7,10 @@ enum ChangeOrder: InvariantCheck {
             + "note exists there.",
         violations: "A device sends a change of a new note before the creation of the note was acknowledged; or it "
             + "sends a write of a note while its earlier one is in flight; or the server has executed an older text "
-            + "of a user after a newer one; or a device sends the second of two changes first that were made while "
-            + "another write was in flight, or that were in its queue when it started.",
-        worlds: "Both. The order of texts is checked where the contents of requests are recorded, not for programs.",
+            + "of a user after a newer one; or of two changes that were made while "
+            + "another write was in flight, or that were in its queue when it started, a device sends the later one first.",
+        worlds:
+            "Simulated and live. The order of texts is checked where the contents of requests are recorded, not for programs.",
         blindSpots: "The order of changes of different notes that wait for other reasons, and all changes of "
             + "programs; two changes with the same text; notes that a user has restored under another identifier.",
         source: "tags s06, s10, s14")

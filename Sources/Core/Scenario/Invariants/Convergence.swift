@@ -4,7 +4,7 @@ enum Convergence: InvariantCheck {
         rule: "After the quiesce phase, notes without a mark equal the server's, and nothing waits to be sent.",
         violations: "At the end, a note without a pending change, conflict or error differs between a device and the "
             + "server, or a change is still shown as pending.",
-        worlds: "Both. Not decided if the run was aborted or the server's notes were not read.",
+        worlds: "Simulated and live. Not decided if the run was aborted or the server's notes were not read.",
         blindSpots:
             "Differences of notes that are in conflict or have an error at the end; devices that the restore phase "
             + "does not restore; records that an app does not show.",

@@ -5,7 +5,7 @@ enum CrashAtomicity: InvariantCheck {
         violations: "A device shows, after a restart, other notes, marks or texts than at its last report before the "
             + "kill, although it has committed nothing in between. Two runs, one with a kill and one without, are "
             + "compared by the tests that generate kills.",
-        worlds: "Both, for Slowlane's client. One run shows only the immediate losses of a kill.",
+        worlds: "Simulated and live, for Slowlane's client. One run shows only the immediate losses of a kill.",
         blindSpots: "In one run, the effects of a kill that appear later; programs, whose commits are not known.",
         source: "tags s35, s36; the legacy client saved the responses to all writes at once")
 

@@ -6,10 +6,10 @@ enum DeletesStick: InvariantCheck {
             + "again or resolved a conflict of it; or a note that was deleted on a device appears there again without "
             + "a conflict or error, and no user has acted on it and no other client has written it; or a device creates "
             + "another note with the text of its user's edit of a note that the server has deleted.",
-        worlds: "Both. The end is checked only if the server's notes were read.",
+        worlds: "Simulated and live. The end is checked only if the server's notes were read.",
         blindSpots:
-            "Notes with requests past the client; notes that the contract orig, which has no tombstones, creates "
-            + "again with a late or repeated POST.",
+            "Notes for which steps send requests around the client (`send`, `raw`); notes that the contract orig, which "
+            + "has no tombstones, creates again with a late or repeated POST.",
         source: "tags s20, s21, s23; the legacy client dropped its tombstone whatever the response was")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {

@@ -6,11 +6,11 @@ enum Economy: InvariantCheck {
         rule: "A client fetches no body that has not changed, reads one index at a time, and sends nothing on an "
             + "interface that is down or that its policy forbids.",
         violations:
-            "A device receives a revision of a note with its body that it had received before, although its user "
+            "A device receives the body of a revision of a note that it had already received, although its user "
             + "has not dismissed a change of the note since, sends two requests for the index at the same time, "
             + "tries to connect while its interface is down or forbidden, or sends for the first time a text that its "
             + "user has replaced before.",
-        worlds: "Both. Attempts of programs to connect are not known.",
+        worlds: "Simulated and live. Attempts of programs to connect are not known.",
         blindSpots: "Bodies of indexes; revisions of servers without entity tags; requests inside the lifetime of a "
             + "cache.",
         source: "tags s01, s03, s04, s38, s57; RFC 9111, section 4.3")

@@ -4,7 +4,7 @@ enum Isolation: InvariantCheck {
         rule: "No byte of one account is sent with the credentials of another, or shown to its user.",
         violations: "A request has the credentials of another user than its device's; or two users share an access "
             + "token; or a device shows or sends a text that only other users have written.",
-        worlds: "Both, where the contents of requests are recorded.",
+        worlds: "Simulated and live, where the contents of requests are recorded.",
         blindSpots: "Credentials other than Basic and Bearer; texts that users of both accounts have "
             + "written; attachments.",
         source: "tag s34; RFC 7235, section 5.1.2")

@@ -4,14 +4,15 @@ internal import Determinism
 enum Liveness: InvariantCheck {
     static let rule = InvariantRule(
         rule: "Without an action of the user, the next attempt starts within 5 s of the end of an outage that the "
-            + "interface has shown, and within the longest delay of the client's policy and 5 s of the end of any "
-            + "other; a client that polls does so.",
+            + "interface has shown, and within the longest delay of the client's policy plus 5 s of the end of any "
+            + "other outage. A client that polls also keeps its interval between polls, plus 5 s.",
         violations: "A running device with a working link starts no attempt for these times, or for its interval "
             + "between polls and 5 s; or it shows a change as pending for the longest delay and 5 s, and sends only "
             + "reads, which succeed; or it sends nothing in the 5 s after a change that follows a successful "
             + "exchange. A request in flight counts as an attempt until it ends; a Retry-After, and the time after "
             + "401 or 403, do not count.",
-        worlds: "Both. Programs are held to the delays of the reference policy, and only while they show a pending "
+        worlds:
+            "Simulated and live. Programs are held to the delays of the reference policy, and only while they show a pending "
             + "change.",
         blindSpots: "Links that alternate faster than these times; changes that wait for a read of more than 5 s.",
         source: "tags s06, s27, s29, s32; the legacy client synchronised only on user actions")

@@ -6,7 +6,7 @@ enum MonotonicRevision: InvariantCheck {
         violations: "A response names a lower revision of a note than a response before its request; or the response "
             + "to a new PUT names no higher one; or the server has a lower one at the end; or a device shows the "
             + "text of a lower revision after the text of a higher one, without a mark.",
-        worlds: "Both. The view is checked where the contents of requests are recorded.",
+        worlds: "Simulated and live. The view is checked where the contents of requests are recorded.",
         blindSpots: "Notes that were deleted, repeated results of earlier writes, and texts that several revisions "
             + "have.",
         source: "tag s16")

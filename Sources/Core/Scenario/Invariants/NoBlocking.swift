@@ -6,11 +6,11 @@ enum NoBlocking: InvariantCheck {
         rule: "Reads and edits never wait for the network, and a change that the server rejects delays only changes "
             + "that depend on it.",
         violations: "A device accepts a change more than 50 ms after its user has made it (live: more than 1 "
-            + "s, while it is using the network); a note vanishes from a device that its user has not deleted, and no "
+            + "s, while it is using the network); a note that the user has not deleted vanishes from a device, and no "
             + "response has been received within that time; or the server rejects a change of one note three times in one "
             + "process of the client, while a change of another note, which was pending all the time, is not sent, and "
             + "no reading of that note has failed.",
-        worlds: "Both, with these two limits.",
+        worlds: "Simulated and live, with these two limits.",
         blindSpots: "Screens that are not part of views; live, delays below 1 s.",
         source: "tags s01, s28, s31")
 

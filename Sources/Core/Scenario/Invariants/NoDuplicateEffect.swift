@@ -5,12 +5,13 @@ enum NoDuplicateEffect: InvariantCheck {
         violations: "The server has executed one request of a device twice; or it has executed more writes of a note "
             + "by a device than the device's user has made changes of the note; or it has two notes of one name; or "
             + "it rejects the repetition of an operation that it has executed; or it accepts another request with "
-            + "the id of one; or (a server of your own) it has responded to a repetition as to a new write. A "
+            + "the id of such an operation; or (a server of your own) it has responded to a repetition as to a new write. A "
             + "repetition has the same path, body and Idempotency-Key, or is a program's creation with the same "
-            + "title and text as one before, beyond the actions of its user. It has executed nothing if its response "
+            + "title and text as one before, if its user has made fewer such creations. It has executed nothing if its response "
             + "has a replay header, the identifier of the same record, the same revision, or the status and body of "
             + "the first.",
-        worlds: "Both. Devices whose steps send requests past the client are left out. Not decided if the responses of "
+        worlds:
+            "Simulated and live. Devices whose steps send requests past the client are left out. Not decided if the responses of "
             + "another server do not tell whether it has executed a write twice.",
         blindSpots: "Notes that a program creates without telling their names, unless their texts are those of the "
             + "scenario; of other servers, a key that another body reuses. The contract orig has no tombstones: a "

@@ -5,7 +5,7 @@ enum NoFalseConflict: InvariantCheck {
         violations: "A note of a device gets the mark of a conflict, and every write of the note by another client "
             + "of the user was rejected, was shown by the device without a mark before, or was replaced by a write of "
             + "the device itself.",
-        worlds: "Both. Without the contents of requests, any write of another client excuses a conflict.",
+        worlds: "Simulated and live. Without the contents of requests, any write of another client excuses a conflict.",
         blindSpots: "Two conflicts that one write has caused, if the device has never shown its text.",
         source: "tag s13; the legacy client took its own lost write for a conflict")
 

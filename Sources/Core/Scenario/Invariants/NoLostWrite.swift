@@ -5,7 +5,7 @@ enum NoLostWrite: InvariantCheck {
             + "user, or shown as pending, conflict or error with its text.",
         violations: "At the end, the last change of a note on a device is neither on the server nor shown or kept by "
             + "the device, and no request of the device with its text was executed.",
-        worlds: "Both. Not decided if the run was aborted or the server's notes were not read.",
+        worlds: "Simulated and live. Not decided if the run was aborted or the server's notes were not read.",
         blindSpots: "Changes before the last one of a note, which may have been replaced on the device. Without the "
             + "contents of requests, and for programs, any executed request of the device and any write of another "
             + "client suppresses the violation.",

@@ -6,8 +6,8 @@ enum NoSilentOverwrite: InvariantCheck {
         violations: "The server has executed two writes that replace the same revision; or it has executed a write "
             + "that names no revision; or a device's write has replaced the text of another client, and the device "
             + "has never shown or kept that text; or a device sends a write of a note that it shows in conflict.",
-        worlds: "Both. The contents of requests are needed; bodies above 64 KiB are not read.",
-        blindSpots: "Whether a merged text contains the text that it replaces; texts without a change of the text, "
+        worlds: "Simulated and live. The contents of requests are needed; bodies above 64 KiB are not read.",
+        blindSpots: "Whether a merged text contains the text that it replaces; writes that leave the text unchanged, "
             + "such as new titles; what the user of a program has seen.",
         source: "tags s12, s21; RFC 9110, section 13.1.1 (lost updates)")
 

@@ -6,7 +6,7 @@ enum ReadYourWrites: InvariantCheck {
         violations: "A device that has shown a pending text shows another one as pending before its user's next "
             + "change of the note, or shows, without a conflict or error, a text that it had shown before the edit "
             + "and that no client has written since.",
-        worlds: "Both. Programs are checked as far as their adapters print views.",
+        worlds: "Simulated and live. Programs are checked as far as their adapters print views.",
         blindSpots: "Views between two reports of a client.",
         source: "tags s14, s15; the legacy client replaced newer texts by the response to an older PUT")
 

@@ -4,7 +4,7 @@ enum TransparentProxy: InvariantCheck {
         rule: "Without a fault, a proxy changes no byte and adds no header field.",
         violations: "A byte that has left the link of a device differs from the byte that has entered it at the same "
             + "position of the connection, and no fault has applied to the connection.",
-        worlds: "Both, if the bytes at both ends of each link are compared.",
+        worlds: "Simulated and live, if the bytes at both ends of each link are compared.",
         blindSpots: "Bytes after a fault of a connection, and bytes of a captive portal.",
         source: "the purpose of a proxy; RFC 9110, section 7.7")
 

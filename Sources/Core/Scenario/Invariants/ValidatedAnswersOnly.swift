@@ -6,7 +6,7 @@ enum ValidatedAnswersOnly: InvariantCheck {
         violations: "After an invalid or incomplete response, a device shows a text that no client has written, a "
             + "note vanishes without a deletion, or the mark of a pending change vanishes although no response of "
             + "the server has been received since the change.",
-        worlds: "Both. Not for users with requests past the client.",
+        worlds: "Simulated and live. Not for users for whom steps send requests around the client (`send`, `raw`).",
         blindSpots: "Texts of generated notes; the effects of an invalid response that look like those of a valid "
             + "one.",
         source: "tags s24, s26, s29; RFC 9112, section 8 (incomplete messages)")

@@ -7,10 +7,10 @@ enum VisibleState: InvariantCheck {
             + "a change that the server has rejected for good is shown as an error.",
         violations: "A device accepts a change and shows the note without a mark before it has sent anything; or it "
             + "shows a note as pending more than 1 s after the response to its last write, which had the text that "
-            + "is shown; or it shows one as pending while its outbox is empty; or it still shows a change as pending "
-            + "at the end that the server has rejected; or it shows an error of a change that has failed at most "
-            + "once, with 5xx.",
-        worlds: "Both. Programs are checked for the first two.",
+            + "is shown; or it shows one as pending while its outbox is empty; or at the end it still shows a change as pending "
+            + "although the server has rejected the change; or it shows an error although the change has failed at most "
+            + "once, and with 5xx.",
+        worlds: "Simulated and live. Programs are checked for the first two.",
         blindSpots: "Opacity, strikethrough, messages.",
         source: "tags s06, s12, s19, s31, s39 to s43")
 

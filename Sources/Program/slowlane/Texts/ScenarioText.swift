@@ -196,7 +196,7 @@ enum ScenarioText {
             ]
             lines += violations(rule).map { "- \($0)" }
             lines += [
-                "", "Worlds: \(rule.worlds)", "", "Cannot see: \(rule.blindSpots)", "", "Source: \(rule.source)",
+                "", "Runs: \(rule.worlds)", "", "Cannot see: \(rule.blindSpots)", "", "Source: \(rule.source)",
             ]
         }
         return lines
