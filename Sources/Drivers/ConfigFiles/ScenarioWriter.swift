@@ -1,5 +1,5 @@
-internal import Determinism
-internal import LinkModel
+public import Determinism
+public import LinkModel
 public import Scenario
 
 /// The writer of scenarios: the text of a file that has the values of a scenario, in the canonical form.
@@ -30,6 +30,29 @@ public enum ScenarioWriter {
         }
         let lines = document.document(separated: separated)
         return (comments.map(YAMLTree.comment) + lines).joined(separator: "\n") + "\n"
+    }
+
+    /// Returns the text of a timeline file; `nil` if a link has a trace, which is a file of its own.
+    ///
+    /// - Parameter links: The links with their starts, from 0 s on, in order.
+    public static func timeline(
+        name: String, about: String, _ links: [(start: Nanoseconds, link: Timeline.NamedConditions)]
+    ) -> String? {
+        guard !links.contains(where: { unsupported($0.link) != nil }) else { return nil }
+        let document = YAMLTree.mapping(
+            [
+                entry("timeline", .word(TimelineFile.formatVersion)), entry("name", .text(name)),
+                entry("about", .text(about)),
+                entry(
+                    "at",
+                    block(links) { start, link in
+                        let value =
+                            profile(of: link).map { .word($0) }
+                            ?? braces(conditions(link.conditions).map { entry($0.key, $0.value) })
+                        return entry(QuantityText.time(start), value)
+                    }),
+            ], isFlow: false)
+        return document.document(separated: []).joined(separator: "\n") + "\n"
     }
 
     /// Returns whether a file can contain a text: a parser reads it back as it was.

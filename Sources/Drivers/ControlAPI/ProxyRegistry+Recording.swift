@@ -42,7 +42,21 @@ extension ProxyRegistry {
 extension LinkRecording {
     /// Returns the recording with its scenario.
     func json(at time: Int64) -> String {
-        JSONText.object(members(at: time) + [("yaml", JSONText.string(yaml(at: time)))])
+        let proxies = replays(at: time).map { replay in
+            let faults = replay.faults.map { fault in
+                JSONText.object([
+                    ("at", "\(fault.time.count / 1_000_000)"), ("rule", JSONText.string(fault.rule)),
+                ])
+            }
+            return JSONText.object([
+                ("proxy", JSONText.string(replay.proxy)), ("timeline", JSONText.string(replay.timeline)),
+                ("faults", "[\(faults.joined(separator: ","))]"),
+            ])
+        }
+        return JSONText.object(
+            members(at: time) + [
+                ("yaml", JSONText.string(yaml(at: time))), ("proxies", "[\(proxies.joined(separator: ","))]"),
+            ])
     }
 
     /// The members of the event `recording`.

@@ -118,7 +118,7 @@ struct ProxyCommand: AsyncParsableCommand {
             immediately. Transfers that are not complete end with a RST. --until-eof and --exit-with-parent add reasons to stop.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid file; 69 cannot bind
-            the port, resolve the upstream, or write --pcapng or the output; 130 stopped
+            the port, resolve the upstream, or write --pcapng, --har or the output; 130 stopped
             by a second signal.
             """)
 
@@ -163,6 +163,11 @@ struct ProxyCommand: AsyncParsableCommand {
             "End of the link at which --pcapng captures: server (shows the lost packets of downloads) or client "
                 + "(shows the lost packets of uploads).", valueName: "end"))
     var pcapngAt = "server"
+
+    @Option(
+        help: ArgumentHelp(
+            "Write the HTTP exchanges to this HAR file, without header fields and bodies.", valueName: "file"))
+    var har: String?
 
     @Option(
         help: ArgumentHelp(
@@ -272,6 +277,7 @@ struct ProxyCommand: AsyncParsableCommand {
             if let error = error as? ProxyError, error.code == .upstreamIsProxy { throw ExitStatus.usage }
             throw ExitStatus.unavailable
         }
+        let archive = try await trafficRecording(of: proxy, console)
         let dashboard = try await startDashboard(console)
         let adopted = await dashboard?.api.adopt(
             proxy, named: "proxy", upstream: server, conditions: configuration.conditions,
@@ -289,6 +295,11 @@ struct ProxyCommand: AsyncParsableCommand {
         console.writeAsynchronously()
         await session.run()
         await dashboard?.stop()
+        do {
+            try await archive?.end()
+        } catch {
+            throw harFailed(error, console)
+        }
         if let capture {
             let loss = capture.close()
             if loss.packets > 0 {
@@ -310,6 +321,22 @@ struct ProxyCommand: AsyncParsableCommand {
         }
         settings.isTransparent = transparent
         return settings
+    }
+
+    private func trafficRecording(of proxy: Proxy, _ console: Console) async throws -> TrafficRecording? {
+        guard let har else { return nil }
+        do {
+            return try await TrafficRecording(of: proxy, path: URL(filePath: har))
+        } catch {
+            await proxy.stop(grace: .zero)
+            throw harFailed(error, console)
+        }
+    }
+
+    private func harFailed(_ error: any Error, _ console: Console) -> ExitCode {
+        console.error("--har \(har ?? ""): cannot write: \(FileFailure.reason(error, writing: har ?? ""))")
+        console.flush()
+        return ExitStatus.unavailable
     }
 
     private func startDashboard(_ console: Console) async throws -> ForegroundDashboard? {

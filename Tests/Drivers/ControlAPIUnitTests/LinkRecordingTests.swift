@@ -71,6 +71,13 @@ import Wire
             let expected = try #require(reference.last { $0.time <= sample }).conditions
             #expect(Self.conditions(network, at: sample) == expected, "at \(sample)")
         }
+        let yaml = try #require(recording.replays(at: 0).first?.timeline)
+        let timeline = try TimelineFile(parsing: yaml, id: "recorded", file: "recorded.yaml").timeline
+        var run = TimelineRun(timeline, startingAt: .start, seed: 1, name: "replay")
+        for (time, conditions) in reference {
+            _ = run.advance(to: .start + time)
+            #expect(run.conditions == conditions, "at \(time)\n\(yaml)")
+        }
     }
 
     @Test func aTimelineBecomesItsLinks() throws {
@@ -120,6 +127,9 @@ import Wire
             recording.record(proxy, nil, at: Self.base + Int64(index + 1) * 1_000_000_000)
         }
         #expect(recording.steps == rules.count)
+        let replay = try #require(recording.replays(at: Self.base + 10_000_000_000).first)
+        #expect(replay.faults.map(\.rule) == rules.map { $0.replacing("times 1 ", with: "") })
+        #expect(replay.faults.map(\.time) == (1...rules.count).map { .seconds(Int64($0)) })
         let yaml = try #require(recording.yaml(at: Self.base + 10_000_000_000))
         let scenario = try Self.scenario(yaml)
         #expect(scenario.faults.count == 5 && scenario.steps.count == 5)
@@ -164,6 +174,9 @@ import Wire
         #expect(ended.object?["steps"] == .integer(2) && ended.object?["ended"] != .null)
         let scenario = try Self.scenario(try #require(ended.object?["yaml"]?.text))
         #expect(scenario.devices[0].network.count == 3)
+        let proxy = try #require(ended.object?["proxies"]?.array.first?.object)
+        #expect(proxy["proxy"]?.text == "p" && proxy["faults"]?.array.isEmpty == true)
+        #expect(proxy["timeline"]?.text?.contains(": edge\n") == true)
         _ = try await call("PUT", "/slowlane/v1/proxies/p/link", #"{"profile":"3g"}"#)
         #expect(try await call("GET", "/slowlane/v1/recording").object?["steps"] == .integer(2))
     }

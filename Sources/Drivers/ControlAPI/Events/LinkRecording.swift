@@ -223,16 +223,43 @@ struct LinkRecording {
         return scenario.yaml
     }
 
+    /// What one proxy needs for a repetition without a scenario.
+    struct Replay {
+        let proxy: String
+        /// The links as a timeline file; `nil` if a link has a trace, or if there is no room for its links.
+        let timeline: String?
+        /// The faults, each with the time at which it was added.
+        let faults: [(time: Nanoseconds, rule: String)]
+    }
+
+    /// Returns the links and faults of each proxy, for `slowlane proxy --timeline` and `--fault`.
+    func replays(at time: Int64) -> [Replay] {
+        let end = min(Self.timeMax, offset(ended ?? time))
+        let about = "Recorded by 'slowlane server' for \(QuantityText.time(end))."
+        var room = Self.linksMax
+        return tracks.map { track in
+            let links = Self.links(of: track, until: end, linksMax: room + 1)
+            var timeline: String?
+            if links.count <= room {
+                room -= links.count
+                timeline = ScenarioWriter.timeline(name: "recorded", about: about, links)
+            }
+            return Replay(
+                proxy: track.proxy, timeline: timeline,
+                faults: track.faults.map { ($0.time, "\($0.rule)") })
+        }
+    }
+
     /// The number of links that are written: timelines can have many more of them than a file can have lines.
     private static let linksMax = 4000
 
-    /// An estimate of the number of bytes of ``yaml(at:)``.
+    /// An estimate of the number of bytes of ``yaml(at:)`` and ``replays(at:)``.
     var yamlBytes: Int {
         tracks.reduce(0) { sum, track in
             let entries = track.changes.reduce(track.faults.count) { count, change in
                 if case .timeline = change.setting { count + Self.entriesMax } else { count + 1 }
             }
-            return sum + 200 * entries
+            return sum + 400 * entries
         }
     }
 

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
-internal import Determinism
 internal import Foundation
 internal import Proxy
 internal import Synchronization
@@ -12,8 +11,7 @@ final class CommandReport: Sendable {
     private let console: Console
     private let events: Mutex<FileHandle>
     private let reading = Mutex<(task: Task<Void, Never>, api: ForegroundDashboard)?>(nil)
-    /// Returns the error of writing.
-    private let archiving = Mutex<Task<(any Error)?, Never>?>(nil)
+    private let archiving = Mutex<TrafficRecording?>(nil)
 
     /// The time in which the last events arrive: they are collected ten times per second.
     private static let lastEventsTime = Duration.milliseconds(250)
@@ -34,11 +32,9 @@ final class CommandReport: Sendable {
 
     /// Records the events of a proxy from now on.
     func start(_ proxy: Proxy, _ configuration: ProxyConfiguration, _ conditions: LinkSource) async throws {
-        let observation = await proxy.observe(.exchanges)
         do {
-            let archive = try TrafficArchive(
-                path: folder.appending(path: "traffic.har"), startUnixNanoseconds: observation.startUnixNanoseconds)
-            archiving.withLock { $0 = Task { await Self.record(observation.events, in: archive) } }
+            let recording = try await TrafficRecording(of: proxy, path: folder.appending(path: "traffic.har"))
+            archiving.withLock { $0 = recording }
         } catch {
             throw Self.failed(folder.relativePath, error, console)
         }
@@ -64,22 +60,6 @@ final class CommandReport: Sendable {
         for await _ in started {}
     }
 
-    /// Records the exchanges until the proxy stops.
-    private static func record(_ events: AsyncStream<ProxyEvent>, in archive: TrafficArchive) async -> (any Error)? {
-        var archive = archive
-        var last = Instant.start
-        do {
-            for await case .exchange(let event, let connection, let time) in events {
-                last = time
-                try archive.record(event, connection: connection, at: time)
-            }
-            try archive.finish(at: last)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     /// Writes the summary; throws an exit status, after an error message, if that fails. The proxy has stopped.
     func finish(_ summary: String) async throws {
         if let (task, api) = reading.withLock({ $0 }) {
@@ -89,7 +69,7 @@ final class CommandReport: Sendable {
             await api.stop()
         }
         do {
-            if let error = await archiving.withLock({ $0 })?.value { throw error }
+            try await archiving.withLock({ $0 })?.end()
             try events.withLock { try $0.close() }
             try Data((summary + "\n").utf8).write(to: folder.appending(path: "summary.json"))
         } catch {

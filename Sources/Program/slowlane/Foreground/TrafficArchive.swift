@@ -6,6 +6,41 @@ internal import Impairment
 internal import Proxy
 internal import Wire
 
+/// The recording of the HTTP exchanges of a proxy in a HAR file.
+struct TrafficRecording: Sendable {
+    /// Returns the error of writing.
+    private let task: Task<(any Error)?, Never>
+
+    /// Records from now on until the proxy stops. Throws if the file cannot be created.
+    init(of proxy: Proxy, path: URL) async throws {
+        // Before the observation, which takes connections from the fast path.
+        try Data().write(to: path)
+        let observation = await proxy.observe(.exchanges)
+        let archive = try TrafficArchive(path: path, startUnixNanoseconds: observation.startUnixNanoseconds)
+        task = Task { await Self.record(observation.events, in: archive) }
+    }
+
+    /// Completes the file of a proxy that has stopped. Throws if an entry could not be written.
+    func end() async throws {
+        if let error = await task.value { throw error }
+    }
+
+    private static func record(_ events: AsyncStream<ProxyEvent>, in archive: TrafficArchive) async -> (any Error)? {
+        var archive = archive
+        var last = Instant.start
+        do {
+            for await case .exchange(let event, let connection, let time) in events {
+                last = time
+                try archive.record(event, connection: connection, at: time)
+            }
+            try archive.finish(at: last)
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
+
 /// A HAR file of the HTTP exchanges of a proxy. An entry is written when its exchange ends; the file is complete after
 /// ``finish()``.
 struct TrafficArchive {
