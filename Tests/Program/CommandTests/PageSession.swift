@@ -108,6 +108,8 @@ final class PageSession {
                 pass
 
             """, "conftest.py")
+        // A response with an error is a failed command.
+        try write("fail\n", ".curlrc")
         // A reader's own scenario, which fails, and a suite of tests.
         try write(Self.failingScenario, "mine.yaml")
         try write("#!/bin/sh\nexec curl -sS http://127.0.0.1:8000/orders\n", "bin/npm")
@@ -117,7 +119,7 @@ final class PageSession {
     private static let failingScenario = """
         scenario: 1
         name: mine
-        about: A note is created in an outage, and sent twice.
+        about: A note is sent once, and the file expects two requests.
         limit: 1m
         devices:
           A: { user: ada }
@@ -171,7 +173,7 @@ final class PageSession {
     // MARK: Commands
 
     private static func kind(of command: String) -> (name: String, port: String)? {
-        kinds.first { command == $0.name || command.hasPrefix($0.name + " -") }
+        kinds.first { command == $0.name || command.hasPrefix($0.name + " -") && !command.contains("--record") }
     }
 
     /// Returns a command with less work for searches over many runs.
@@ -196,7 +198,7 @@ final class PageSession {
         let server = "http://127.0.0.1:\(ports["8474"] ?? "")"
         let environment = [
             "PATH=\(folder.path("bin")):\(root).build/python/bin:\(path)", "SLOWLANE_URL=\(server)",
-            "TOXIPROXY_URL=\(server)", "SLOWLANE_PROGRAM=\(Command.binary.path())",
+            "TOXIPROXY_URL=\(server)", "CURL_HOME=\(folder.url.path())", "SLOWLANE_PROGRAM=\(Command.binary.path())",
             "PYTHONPATH=\(root)Integrations/pytest/src",
             "PYTEST_ADDOPTS=-p slowlane_pytest \(plugins.joined(separator: " "))",
         ]

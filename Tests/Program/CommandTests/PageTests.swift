@@ -86,4 +86,29 @@ import Testing
         let (status, output) = try await runPython("python", ["-c", code] + files)
         #expect(status == 0 && output.isEmpty, "\(output)")
     }
+
+    /// The manifests need a cluster; their configuration file and arguments are tested without one.
+    @Test func theServerReadsTheFileAndTheArgumentsOfTheManifests() async throws {
+        let lines = try Page("docs/how-to/kubernetes.md").blocks.flatMap(\.lines)
+        let start = try #require(lines.firstIndex { $0.hasSuffix("proxies.json: |") })
+        let file = lines[(start + 1)...].prefix { $0.hasPrefix("    ") }.joined(separator: "\n")
+        let folder = try TemporaryFolder()
+        try Data(file.replacing("127.0.0.1:9000", with: "127.0.0.1:0").utf8)
+            .write(to: folder.url.appending(path: "proxies.json"))
+        let server = try Command(["server", "--port", "0", "--config", folder.path("proxies.json")])
+        #expect(try await server.output.line(with: "listening on http").hasSuffix("proxies api"))
+        server.signal(SIGTERM)
+        #expect(await server.end() == 0)
+
+        let calls = lines.compactMap { line in
+            line.firstMatch(of: /args: \[(.*)\]$/)?.1.split(separator: ", ").map(String.init)
+        }
+        #expect(calls.count == 2)
+        for words in calls {
+            let help = try await Command.run(words[0], "--help").output
+            for option in words where option.hasPrefix("--") {
+                #expect(help.contains(" \(option) ") || help.contains(" \(option)\n"), "\(words[0]) \(option)")
+            }
+        }
+    }
 }
