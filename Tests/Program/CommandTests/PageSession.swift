@@ -163,7 +163,7 @@ final class PageSession {
     }
 
     private func withFreePorts(_ text: String) -> String {
-        text.replacing(/\b(8000|9000|8474|8475)\b/) { ports[String($0.1)] ?? "" }
+        text.replacing(/\b[0-9]{4}\b/) { ports[String($0.output)] ?? String($0.output) }
     }
 
     private func withDocumentedPorts(_ text: String) -> String {

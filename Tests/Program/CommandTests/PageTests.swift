@@ -15,6 +15,18 @@ import Testing
         for problem in problems.sorted() { Issue.record("\(problem)") }
     }
 
+    @Test func theOutputOfAPageIsComparedLineByLine() {
+        let shown = ShownOutput(["seed 6226785360256299, took 1.5 s", "...", "  mine: pass"])
+        #expect(shown.matches("seed 12345678, took 0.25 s\nmore\nand more\n  mine:  pass\n"))
+        #expect(shown.matches("seed 12345678, took 0.25 s\nmine: pass\n"))
+        for text in [
+            "", "seed 12345678, took 0.25 s\nmine: fail\n", "seed 12345678, took 0.25 s\nmine: pass\nmore\n",
+            "more\nseed 12345678, took 0.25 s\nmine: pass\n", "seed 7, took 0.25 s\nmine: pass\n",
+        ] { #expect(!shown.matches(text), "\(text)") }
+        #expect(ShownOutput(["a"]).matches("a\nb\n", isBeginning: true))
+        #expect(!ShownOutput(["a"]).matches("a\nb\n") && !ShownOutput(["b"]).matches("a\nb\n", isBeginning: true))
+    }
+
     @Test func aBlockThatIsNotRunHasAReason() throws {
         let blocks = try Self.pages.get().flatMap { page in page.blocks.map { (page.path, $0) } }
         #expect(blocks.count > 80)
