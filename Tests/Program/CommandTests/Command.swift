@@ -95,7 +95,8 @@ final class Command: Sendable {
 
         fileprivate func finish() { state.withLock { $0.isFinished = true } }
 
-        fileprivate func wait(_ isTrue: (State) -> Bool) async {
+        /// Waits up to a minute for a state.
+        func wait(_ isTrue: (State) -> Bool) async {
             let deadline = ContinuousClock.now + .seconds(60)
             while !state.withLock({ isTrue($0) }) && ContinuousClock.now < deadline {
                 try? await Task.sleep(for: .milliseconds(2))
