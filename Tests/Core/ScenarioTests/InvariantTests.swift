@@ -138,7 +138,9 @@ import Testing
         var nothing = DirectionConditions.clear
         nothing.loss = .one
         let dead = Timeline.NamedConditions("dead", Conditions(up: nothing, down: nothing))
-        func violation(attempts: Int, actions: Int = 0, isFlap: Bool = false, reply: String? = nil) -> String? {
+        func violation(
+            attempts: Int, actions: Int = 0, returns: Int = 0, isFlap: Bool = false, reply: String? = nil
+        ) -> String? {
             var run = HandwrittenRun()
             let phase: Timeline.Phase = isFlap ? .flap([.init(dead, .seconds(20))], jitter: .zero) : .hold(dead)
             run.scenario.devices = [
@@ -149,6 +151,9 @@ import Testing
             run.link(0, "A", "dead")
             for number in 0..<attempts { run.add(1, .connectionAttempt(number, device: "A")) }
             for _ in 0..<actions { run.add(2, .action(actor: "A", .sync)) }
+            for isUp in Array(repeating: [false, true], count: returns).joined() {
+                run.add(2, .interface(device: "A", isUp: isUp, isMetered: false))
+            }
             if let reply {
                 let headers = [Scenario.Argument(name: reply, value: "1")]
                 run.scenario.faults = [
@@ -169,6 +174,8 @@ import Testing
         #expect(violation(attempts: 9) == nil)
         #expect(violation(attempts: 10) == "10 attempts of A in the outage at 0.0 s, 9 allowed")
         #expect(violation(attempts: 11, actions: 1) == nil)
+        #expect(violation(attempts: 17, returns: 1) == nil, "the delays begin anew with the interface")
+        #expect(violation(attempts: 18, returns: 1) != nil)
         #expect(violation(attempts: 18, reply: "Slowlane-Notes") == nil, "the delays begin anew")
         #expect(violation(attempts: 19, reply: "Slowlane-Notes") != nil)
         #expect(violation(attempts: 12, reply: "X-Other") != nil, "a response of another server ends no back-off")

@@ -67,6 +67,10 @@ enum BoundedRetries: InvariantCheck {
             else { return nil }
             return exchange.end?.time
         }
+        // So does an interface that comes up again: the network may be another one.
+        let returns = zip(device.network, device.network.dropFirst()).compactMap { old, new in
+            !old.isUp && new.isUp ? new.moment.time : nil
+        }
         let accepted = run.changes.count { $0.device == device.name }
         let planned = run.scenario.steps.count { $0.action?.actor == device.name && $0.action?.action.isWrite == true }
         var flapping = (count: 0, allowed: accepted > 0 ? accepted : planned)
@@ -77,7 +81,7 @@ enum BoundedRetries: InvariantCheck {
             let count = attempts.count(where: isWithin)
             let extra =
                 attemptsPerAction * actions.count(where: isWithin)
-                + device.policy.attemptsMax(inOutage: .zero) * responses.count(where: isWithin)
+                + device.policy.attemptsMax(inOutage: .zero) * (responses + returns).count(where: isWithin)
             let length = outage.end - outage.start.time
             if outage.isFlap {
                 flapping.count += count
