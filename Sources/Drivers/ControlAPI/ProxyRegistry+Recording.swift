@@ -1,3 +1,4 @@
+internal import Determinism
 internal import HTTPTypes
 internal import Proxy
 internal import Wire
