@@ -219,7 +219,7 @@ let package = Package(
             "Drivers", "ProxyTests",
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "Proxy", "NotesService",
-                "NotesServer", "TestSupport", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix",
+                "NotesServer", "TestSupport", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix", "NIOSSL",
             ]),
         tests(
             "Drivers", "PacketCaptureTests",
@@ -247,8 +247,8 @@ let package = Package(
         tests(
             "Drivers", "ControlAPIUnitTests",
             [
-                "Determinism", "Wire", "LinkModel", "Impairment", "Scenario", "ConfigFiles", "Proxy", "ControlAPI",
-                "TestSupport", "HTTPTypes", "Logging", "NIOCore", "NIOPosix",
+                "Determinism", "Wire", "LinkModel", "Impairment", "ForwardProxy", "Scenario", "ConfigFiles", "Proxy",
+                "ControlAPI", "TestSupport", "HTTPTypes", "Logging", "NIOCore", "NIOPosix",
             ]),
         tests("Drivers", "CommandTrafficTests", ["CommandTraffic", "TestSupport"]),
         tests(

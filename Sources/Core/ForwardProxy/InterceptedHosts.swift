@@ -50,7 +50,8 @@ public struct InterceptedHosts: Hashable, Sendable, CustomStringConvertible {
         }
         if pattern.hosts == .any {
             throw HostRuleError(
-                text: text, column: 1, problem: "every host; name the hosts, or give --intercept-all")
+                text: text, column: 1,
+                problem: "every host; name the hosts, or give --intercept-all (in the API: intercept_all)")
         }
         return pattern
     }
@@ -85,6 +86,11 @@ public struct InterceptedHosts: Hashable, Sendable, CustomStringConvertible {
         return "*" + host.dropFirst()
     }
 
+    /// Returns whether all these hosts are among others.
+    public func isSubset(of others: InterceptedHosts) -> Bool {
+        patterns.allSatisfy { pattern in others.patterns.contains { $0.includesAll(of: pattern) } }
+    }
+
     /// Returns whether a DNS name of a certificate is that of a host (RFC 6125, 6.4): `*` stands for one label.
     public static func covers(_ name: String, _ host: String) -> Bool {
         if name == host { return true }
@@ -103,6 +109,18 @@ extension HostPattern {
         case .any: true
         case .subdomains(let parent): name == parent || name.hasSuffix("." + parent)
         case .name, .network: false
+        }
+    }
+
+    /// Returns whether the pattern matches every host of another one.
+    fileprivate func includesAll(of other: HostPattern) -> Bool {
+        switch (hosts, other.hosts) {
+        case (.any, _): true
+        case (_, .subdomains(let name)): includesSubdomains(of: name[...])
+        case (_, .name(let name)): matches(Destination(host: name, port: 1))
+        case (.network(let network, let length), .network(let address, let otherLength)):
+            length <= otherLength && address.isIn(network, prefixLength: length)
+        default: false
         }
     }
 }

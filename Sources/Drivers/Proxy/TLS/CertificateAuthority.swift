@@ -113,8 +113,8 @@ extension CertificateAuthority {
     /// The certificate that clients must trust, in DER form.
     public var certificateBytes: [UInt8] { (try? Self.bytes(root)) ?? [] }
 
-    /// The root and the issuer in PEM form.
-    public var certificatesPEM: String { certificatePEM + ((try? issuer.serializeAsPEM().pemString + "\n") ?? "") }
+    /// The certificate of the issuer in PEM form.
+    public var issuerPEM: String { (try? issuer.serializeAsPEM().pemString + "\n") ?? "" }
 
     /// The issuer's key in PEM form: a secret.
     public var keyPEM: String { issuerKey.pemRepresentation + "\n" }
@@ -139,6 +139,23 @@ extension CertificateAuthority {
     public var validity: ClosedRange<Int64> {
         let start = Int64(issuer.notValidBefore.timeIntervalSince1970)
         return start...max(start, Int64(issuer.notValidAfter.timeIntervalSince1970))
+    }
+}
+
+// MARK: Use
+
+extension CertificateAuthority {
+    /// Throws if the authority has expired, or may not certify all hosts.
+    public func check(_ hosts: InterceptedHosts, now: Int64) throws(CertificateAuthorityError) {
+        guard now < validity.upperBound else {
+            throw CertificateAuthorityError(
+                "the authority has expired; run 'slowlane ca delete' and 'slowlane ca create', and trust the new one")
+        }
+        guard hosts.isSubset(of: self.hosts) else {
+            throw CertificateAuthorityError(
+                "the authority may certify only \(self.hosts), not all of: \(hosts); run 'slowlane ca delete' and "
+                    + "'slowlane ca create --for HOST', and trust the new one")
+        }
     }
 }
 
@@ -299,11 +316,11 @@ extension CertificateAuthority {
     /// The maximum length of a Common Name (RFC 5280, A.1).
     private static let commonNameLengthMax = 64
 
-    /// Returns the Common Name, which iOS demands.
+    /// Returns the Common Name, which iOS demands. Without a DNS name beside it, OpenSSL compares what looks like one, such
+    /// as an IPv4 address, with the constraints.
     private static func commonName(of names: [GeneralName]) -> String {
         switch names.first {
         case .dnsName(let name) where name.utf8.count <= commonNameLengthMax: name
-        case .ipAddress(let bytes): IPAddress(bytes: Array(bytes.bytes))?.description ?? "host"
         default: "host"
         }
     }

@@ -42,13 +42,10 @@ public struct UpstreamTLS: Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL of the upstream, without a path.
-    ///   - authorities: The certificates of the trusted authorities in PEM form, in place of those of the system.
-    ///   - identity: The certificate for an upstream that demands one.
-    ///   - isVerified: Whether the certificate of the upstream is verified.
+    ///   - certificates: The certificates of the connections.
     ///   - rewritesHost: Whether the names in messages are changed.
     public init(
-        url: String, authorities: [UInt8]? = nil, identity: UpstreamCertificates.Identity? = nil,
-        isVerified: Bool = true, rewritesHost: Bool = true
+        url: String, _ certificates: UpstreamCertificates = UpstreamCertificates(), rewritesHost: Bool = true
     ) throws(UpstreamTLSError) {
         let authority: OriginAuthority
         do throws(UpstreamURLError) {
@@ -56,8 +53,6 @@ public struct UpstreamTLS: Sendable {
         } catch {
             throw UpstreamTLSError(part: .url, problem: error.problem)
         }
-        let certificates = UpstreamCertificates(
-            authorities: authorities, identity: identity, isVerified: isVerified)
         source = Source(authority: authority, certificates: certificates, rewritesHost: rewritesHost)
         context = try certificates.context(protocols: ["http/1.1"])
     }
