@@ -17,7 +17,7 @@ struct WithCommand: AsyncParsableCommand {
               slowlane with --map api.test=127.0.0.1:8000 -- curl http://api.test/
               slowlane with --fault 'POST * nth 2 before-response reset' -- ./app
               slowlane with --profile 3g --to '*.cdn.test=wifi' -- python3 app.py
-              slowlane with --intercept api.test --fault 'POST * mid-request reset' -- ./app
+              slowlane with --intercept api.test --fault 'POST * any reset' -- ./app
               slowlane with --profile 3g --require-traffic --report out -- pytest
 
             All TCP connections of the command and of the processes that it starts share one link, as on one device. \

@@ -218,6 +218,33 @@ import Testing
         }
     }
 
+    /// Certificates of upstreams come from other machines; the names in them are copied only if they may be certified.
+    @Test func mutatedCertificatesOfUpstreamsTrapNothing() throws {
+        let authority = try authority("api.test,*.cdn.test,127.0.0.1")
+        let original = try #require(
+            Self.upstream("DNS:api.test,DNS:*.cdn.test,DNS:evil.test,IP:127.0.0.1,email:a@b.test").first
+        ).toDERBytes()
+        var accepted = 0
+        for seed in randomSeeds(2000, soak: 100_000) {
+            var generator = SeededGenerator(seed: seed)
+            var bytes = original
+            for _ in 0..<Int.random(in: 1...3, using: &generator) {
+                let index = bytes.indices.randomElement(using: &generator)!
+                bytes[index] = UInt8.random(in: 0...255, using: &generator)
+            }
+            guard let upstream = try? NIOSSLCertificate(bytes: bytes, format: .der) else { continue }
+            accepted += 1
+            let identity = try authority.identity(for: "api.test", upstream: [upstream])
+            for name in try NIOSSLCertificate(bytes: Self.bytes(identity)[0], format: .der)._subjectAlternativeNames() {
+                let text = String(decoding: Array(name.contents), as: UTF8.self)
+                #expect(
+                    name.nameType == .ipAddress || authority.hosts.normalized(certificateName: text) == text,
+                    "seed \(seed): \(text)")
+            }
+        }
+        #expect(accepted > 50)
+    }
+
     @Test func anAuthorityOfFilesIsTheSame() throws {
         for hosts in [["api.test,*.cdn.test,10.0.0.0/8"], []] {
             let made = try CertificateAuthority(

@@ -163,6 +163,7 @@ import Testing
         let result = try run(
             """
             mkdir -p "$1"
+            unset \(Self.names.joined(separator: " "))
             export TMPDIR="$1" PIP_CERT="$2" NODE_EXTRA_CA_CERTS="$2" AWS_CA_BUNDLE=/nowhere JAVA_TOOL_OPTIONS=-Xmx64m
             exec "$0" with --mode \(mode) --intercept api.test -- \
                 sh -c '\(printing); echo "$JAVA_TOOL_OPTIONS"; ls -ld "$TMPDIR"/*'
