@@ -151,7 +151,7 @@ extension InterceptedHosts {
     /// The constraints for these hosts; `nil` if every host is intercepted.
     ///
     /// A pattern `*.cdn.test` becomes `cdn.test`, because a constraint with a leading dot has no standard meaning for DNS
-    /// names (Java permits nothing by it). A constraint restricts only names of its kind, so that one of names excludes
+    /// names (Python's cryptography rejects it). A constraint restricts only names of its kind, so that one of names excludes
     /// all addresses, and one of addresses permits only names of the reserved domain `invalid`.
     public var constraints: Constraints? {
         if isAll { return nil }

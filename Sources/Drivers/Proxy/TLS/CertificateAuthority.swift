@@ -186,7 +186,8 @@ extension CertificateAuthority {
 
     private struct Request: Hashable {
         var host: String?
-        var upstream: [NIOSSLCertificate]
+        /// The digest of the upstream's certificates, which may be large.
+        var upstream: SHA256Digest
     }
 
     /// Returns the chain and the key for a host. The size of the chain is that of the upstream's, so that the handshake has
@@ -204,11 +205,12 @@ extension CertificateAuthority {
             if host == nil { throw CertificateAuthorityError("the authority may not certify this host") }
         }
         guard now < validity.upperBound else { throw CertificateAuthorityError("the authority has expired") }
-        let request = Request(host: host, upstream: upstream)
+        let certificates = upstream.compactMap { try? $0.toDERBytes() }
+        let request = Request(host: host, upstream: Self.digest(of: certificates))
         if let known = identities.withLockedValue({ $0.byRequest[request] }), isUsable(known, now: now) { return known }
         let identity: InterceptionIdentity
         do {
-            identity = try make(request, now: now)
+            identity = try make(for: host, like: certificates, now: now)
         } catch let error as CertificateAuthorityError {
             throw error
         } catch {
@@ -229,9 +231,14 @@ extension CertificateAuthority {
         identity.end - now >= Self.renewalTime || identity.end == validity.upperBound
     }
 
-    private func make(_ request: Request, now: Int64) throws -> InterceptionIdentity {
-        let upstream = try request.upstream.map { try $0.toDERBytes() }
-        let names = names(for: request.host, like: upstream.first)
+    private static func digest(of certificates: [[UInt8]]) -> SHA256Digest {
+        var hash = SHA256()
+        for certificate in certificates { hash.update(data: certificate) }
+        return hash.finalize()
+    }
+
+    private func make(for host: String?, like upstream: [[UInt8]], now: Int64) throws -> InterceptionIdentity {
+        let names = names(for: host, like: upstream.first)
         if names.isEmpty { throw CertificateAuthorityError("there is no name to certify") }
         let key = P256.Signing.PrivateKey()
         let validity = Validity(
