@@ -15,14 +15,14 @@ enum UpstreamText {
             return nil
         }
         func bytes(_ name: String) throws(APIError) -> [UInt8]? {
-            try settings?.text(name, bytesMax: UpstreamTLS.fileBytesMax).map { Array($0.utf8) }
+            try settings?.text(name, bytesMax: UpstreamCertificates.fileBytesMax).map { Array($0.utf8) }
         }
         let (certificate, key) = (try bytes("certificate"), try bytes("key"))
         guard (certificate == nil) == (key == nil) else {
             throw .badBody("upstream_tls needs certificate and key, or none")
         }
-        var identity: UpstreamTLS.Identity?
-        if let certificate, let key { identity = UpstreamTLS.Identity(certificates: certificate, key: key) }
+        var identity: UpstreamCertificates.Identity?
+        if let certificate, let key { identity = UpstreamCertificates.Identity(certificates: certificate, key: key) }
         let (authorities, isVerified) = (try bytes("ca"), try settings?.bool("insecure") != true)
         let rewritesHost = try settings?.bool("rewrite_host") ?? true
         do throws(UpstreamTLSError) {

@@ -48,9 +48,9 @@ struct UpstreamTLSOptions: ParsableArguments {
             throw ValidationError(
                 "--insecure accepts any certificate, and --upstream-ca has no effect; give one of them")
         }
-        var identity: UpstreamTLS.Identity?
+        var identity: UpstreamCertificates.Identity?
         if let upstreamCert, let upstreamKey {
-            identity = UpstreamTLS.Identity(
+            identity = UpstreamCertificates.Identity(
                 certificates: try Self.bytes(of: upstreamCert, option: "--upstream-cert"),
                 key: try Self.bytes(of: upstreamKey, option: "--upstream-key"))
         }
@@ -79,11 +79,11 @@ struct UpstreamTLSOptions: ParsableArguments {
             throw ValidationError("\(option) '\(path)': \(reason)")
         }
         defer { try? file.close() }
-        guard let data = try? file.read(upToCount: UpstreamTLS.fileBytesMax + 1) else {
+        guard let data = try? file.read(upToCount: UpstreamCertificates.fileBytesMax + 1) else {
             throw ValidationError("\(option) '\(path)': not a regular file")
         }
-        guard data.count <= UpstreamTLS.fileBytesMax else {
-            throw ValidationError("\(option) '\(path)': more than \(UpstreamTLS.fileBytesMax >> 20) MiB")
+        guard data.count <= UpstreamCertificates.fileBytesMax else {
+            throw ValidationError("\(option) '\(path)': more than \(UpstreamCertificates.fileBytesMax >> 20) MiB")
         }
         return Array(data)
     }

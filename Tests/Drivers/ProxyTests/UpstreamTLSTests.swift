@@ -27,7 +27,7 @@ import Testing
         let tls = try UpstreamTLS(
             url: "https://\(host):\(server.port)", authorities: try authorities.map { try certificates.pem($0) },
             identity: try identity.map {
-                UpstreamTLS.Identity(certificates: try certificates.pem($0), key: try certificates.keyPEM($0))
+                UpstreamCertificates.Identity(certificates: try certificates.pem($0), key: try certificates.keyPEM($0))
             },
             isVerified: isVerified, rewritesHost: rewritesHost)
         var configuration = ProxyConfiguration(
@@ -301,7 +301,7 @@ import Testing
             error { try UpstreamTLS(url: url, identity: .init(certificates: client, key: other)) },
         ]
         #expect(errors.map { $0?.part } == [.url, .authorities, .authorities, .certificate, .key, .key])
-        let identity = UpstreamTLS.Identity(certificates: client, key: key)
+        let identity = UpstreamCertificates.Identity(certificates: client, key: key)
         #expect("\(identity)" == "certificate and key")
     }
 }
