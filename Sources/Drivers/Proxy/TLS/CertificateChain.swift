@@ -16,13 +16,16 @@ final class CertificateChain {
 
     /// Creates a handler whose verification is recorded.
     func handler(_ context: NIOSSLContext, serverName: String?) throws -> NIOSSLClientHandler {
-        let make: any RecordedVerification.Type = NIOSSLClientHandler.self
-        let handler = try make.init(context: context, serverHostname: serverName) { [weak self] result, certificate in
+        try Self.handler(context, serverName) { [weak self] result, certificate in
             if let self, !certificates.contains(certificate) { certificates.append(certificate) }
             return result
         }
-        guard let handler = handler as? NIOSSLClientHandler else { throw NIOSSLError.unableToAllocateBoringSSLObject }
-        return handler
+    }
+
+    private static func handler<Handler: RecordedVerification>(
+        _ context: NIOSSLContext, _ serverName: String?, _ callback: @escaping NIOSSLVerificationCallback
+    ) throws -> Handler {
+        try Handler(context: context, serverHostname: serverName, verificationCallback: callback)
     }
 }
 

@@ -55,7 +55,7 @@ final class InterceptionContexts {
             context = known
         } else {
             context = try (settings?.upstream ?? UpstreamCertificates()).context(
-                protocols: key.protocols, maximumVersion: key.version)
+                protocols: key.protocols, versionMax: key.version)
             upstreams[key] = context
         }
         // An address is not sent as a name; the certificate must name it.

@@ -1,5 +1,6 @@
 internal import ForwardProxy
 internal import Impairment
+internal import LinkModel
 internal import NIOCore
 internal import Wire
 
