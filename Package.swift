@@ -112,8 +112,8 @@ let package = Package(
             "Drivers", "Proxy",
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "CRelay", "Crypto",
-                "DequeModule", "HeapModule", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix", "NIOSSL",
-                "NIOTLS", "SwiftASN1", "X509",
+                "DequeModule", "HeapModule", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOEmbedded",
+                "NIOPosix", "NIOSSL", "NIOTLS", "SwiftASN1", "X509",
             ]),
         target(
             "Drivers", "PacketCapture",

@@ -103,7 +103,7 @@ public struct ProxyConfiguration: Sendable {
 
     /// Whether nothing observes the link, and no bytes are changed. Connections may use the fast path only then.
     var isUnobserved: Bool {
-        upstreamTLS == nil && exchangeTracking == nil && onExchange == nil && exchangeController == nil
+        upstreamTLS == nil && interception == nil && exchangeTracking == nil && onExchange == nil && exchangeController == nil
             && onPacket == nil
             && onLateness == nil && onBytesChanged == nil
     }

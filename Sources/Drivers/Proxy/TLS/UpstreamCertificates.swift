@@ -44,10 +44,13 @@ public struct UpstreamCertificates: Hashable, Sendable {
 
     /// Creates the context of connections; reads the system's certificates of authorities, which takes some milliseconds.
     ///
-    /// - Parameter protocols: The protocols to offer (ALPN); empty for none.
-    func context(protocols: [String]) throws(UpstreamTLSError) -> NIOSSLContext {
+    /// - Parameters:
+    ///   - protocols: The protocols to offer (ALPN); empty for none.
+    ///   - versionMax: The highest version of TLS to offer; `nil` for the highest one of the library.
+    func context(protocols: [String], versionMax: TLSVersion? = nil) throws(UpstreamTLSError) -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
+        configuration.maximumTLSVersion = versionMax
         configuration.applicationProtocols = protocols
         configuration.shutdownTimeout = Self.closeTimeMax
         configuration.certificateVerification = isVerified ? .fullVerification : .none
