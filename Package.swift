@@ -12,6 +12,7 @@ let settings: [SwiftSetting] = [
 /// The packages of modules that are not of this package.
 let packages = [
     "ArgumentParser": "swift-argument-parser",
+    "Crypto": "swift-crypto",
     "DequeModule": "swift-collections",
     "HeapModule": "swift-collections",
     "GRDB": "GRDB.swift",
@@ -26,6 +27,8 @@ let packages = [
     "NIOPosix": "swift-nio",
     "NIOSSL": "swift-nio-ssl",
     "NIOTLS": "swift-nio",
+    "SwiftASN1": "swift-asn1",
+    "X509": "swift-certificates",
     "Yams": "Yams",
 ]
 
@@ -72,7 +75,10 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.4"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.1"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
@@ -105,10 +111,9 @@ let package = Package(
         target(
             "Drivers", "Proxy",
             [
-                "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "CRelay", "DequeModule",
-                "HeapModule",
-                "Logging",
-                "NIOConcurrencyHelpers", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS",
+                "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "CRelay", "Crypto",
+                "DequeModule", "HeapModule", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOEmbedded",
+                "NIOPosix", "NIOSSL", "NIOTLS", "SwiftASN1", "X509",
             ]),
         target(
             "Drivers", "PacketCapture",
@@ -214,7 +219,7 @@ let package = Package(
             "Drivers", "ProxyTests",
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "Proxy", "NotesService",
-                "NotesServer", "TestSupport", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix",
+                "NotesServer", "TestSupport", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix", "NIOSSL",
             ]),
         tests(
             "Drivers", "PacketCaptureTests",
@@ -242,8 +247,8 @@ let package = Package(
         tests(
             "Drivers", "ControlAPIUnitTests",
             [
-                "Determinism", "Wire", "LinkModel", "Impairment", "Scenario", "ConfigFiles", "Proxy", "ControlAPI",
-                "TestSupport", "HTTPTypes", "Logging", "NIOCore", "NIOPosix",
+                "Determinism", "Wire", "LinkModel", "Impairment", "ForwardProxy", "Scenario", "ConfigFiles", "Proxy",
+                "ControlAPI", "TestSupport", "HTTPTypes", "Logging", "NIOCore", "NIOPosix",
             ]),
         tests("Drivers", "CommandTrafficTests", ["CommandTraffic", "TestSupport"]),
         tests(

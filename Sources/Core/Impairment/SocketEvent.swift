@@ -13,4 +13,12 @@ public enum SocketEvent: Sendable {
     case gone(Side)
     /// A socket has sent all bytes written before the last ``SocketAction/awaitDrain(_:)``.
     case drained(Side)
+
+    /// Whether the server or its socket has caused the event: bytes, a FIN, a RST.
+    public var isFromServer: Bool {
+        switch self {
+        case .bytes(_, from: .server), .inputClosed(.server), .gone(.server): true
+        default: false
+        }
+    }
 }

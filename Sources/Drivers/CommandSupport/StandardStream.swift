@@ -30,8 +30,11 @@ public enum StandardStream: CInt, Sendable {
     private static let state = Mutex(State())
 
     /// Writes the whole text. Prints the first failure of standard output, unless its reader has gone.
-    public func write(_ text: String) {
-        let code = Self.write(Array(text.utf8), to: rawValue)
+    public func write(_ text: String) { write(Array(text.utf8)) }
+
+    /// Writes all bytes, like ``write(_:)-(String)``.
+    public func write(_ bytes: [UInt8]) {
+        let code = Self.write(bytes, to: rawValue)
         if code != 0 && self == .output { Self.record(code) }
     }
 

@@ -42,10 +42,13 @@ package struct ProxyVariables {
         "chrome-headless-shell", "headless_shell", "microsoft-edge", "microsoft-edge-stable", "brave-browser",
     ]
 
+    /// Returns whether a program is a browser with Chromium's flags.
+    static func isChromium(_ program: String) -> Bool { chromiumNames.contains(name(program)) }
+
     /// Returns a command with the flags that its program needs: Chromium connects to localhost without a proxy otherwise.
     /// A command with a flag for a proxy is returned as it is.
     package func command(_ command: [String]) -> [String] {
-        guard let program = command.first, Self.chromiumNames.contains(Self.name(program)),
+        guard let program = command.first, Self.isChromium(program),
             !command.contains(where: { $0.hasPrefix("--proxy-") || $0 == "--no-proxy-server" })
         else { return command }
         let list = (["<-loopback>"] + bypass).joined(separator: ";")

@@ -84,11 +84,12 @@ extension API {
 
     private func update(_ name: String, _ body: [UInt8]) async throws(APIError) -> Response {
         let forward = try await registry.proxy(named: name).forward
-        let (fields, tls, warnings) = try await decoded(body) { [isForward = forward != nil] fields in
+        let (fields, tls, interception, warnings) = try await decoded(body) { [isForward = forward != nil] fields in
             let tls = Result { () throws(APIError) in
                 isForward ? nil : try UpstreamText.tls(try fields.text("upstream") ?? "", fields)
             }
-            return (fields, tls, RequestWarnings.ofProxy(fields, isForward: isForward))
+            let interception = Result { () throws(APIError) in try InterceptionRequest(fields) }
+            return (fields, tls, interception, RequestWarnings.ofProxy(fields, isForward: isForward))
         }
         return await Self.withWarnings(warnings) { () async throws(APIError) in
             let upstream = try fields.text("upstream")
@@ -96,7 +97,7 @@ extension API {
             if let upstream, forward == nil, tls == nil { try UpstreamText.check(upstream) }
             let proxy = try await registry.update(
                 name, listen: try fields.text("listen"), upstream: upstream, tls: tls,
-                enabled: try fields.bool("enabled"),
+                interception: try interception.get(), enabled: try fields.bool("enabled"),
                 forward: try ForwardRequest(fields, known: forward?.conditions ?? [:]))
             return .json(proxy.json)
         }

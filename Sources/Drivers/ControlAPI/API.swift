@@ -3,7 +3,7 @@ public import Determinism
 public import HTTPTypes
 public import Logging
 public import NIOCore
-internal import Proxy
+public import Proxy
 internal import Synchronization
 internal import Wire
 
@@ -43,10 +43,14 @@ public final class API: Sendable {
     ///   - version: Slowlane's version.
     ///   - dashboard: The settings of the dashboard.
     ///   - pages: Pages beside the dashboard.
+    ///   - authority: Returns the authority of intercepted connections; `nil` for one in memory for each proxy.
     ///   - group: The event loops of the proxies.
     public convenience init(
         seed: UInt64, limits: ServerLimits = ServerLimits(), metrics: MetricsSelection? = nil, version: String,
-        dashboard: Dashboard = Dashboard(), pages: AdditionalPages? = nil, on group: any EventLoopGroup,
+        dashboard: Dashboard = Dashboard(), pages: AdditionalPages? = nil,
+        authority: @escaping @Sendable () throws(CertificateAuthorityError) -> CertificateAuthority? = {
+            () throws(CertificateAuthorityError) in nil
+        }, on group: any EventLoopGroup,
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) {
         var feedLimits = EventFeed.Limits()
@@ -54,7 +58,8 @@ public final class API: Sendable {
         let work = WorkPool()
         let feed = EventFeed(version: version, dashboard: dashboard.mode.rawValue, limits: feedLimits, work: work)
         self.init(
-            ProxyRegistry(seed: seed, limits: limits, on: group, logger: logger, feed: feed), limits: limits,
+            ProxyRegistry(seed: seed, limits: limits, on: group, logger: logger, feed: feed, authority: authority),
+            limits: limits,
             metrics: metrics, version: version, dashboard: dashboard, pages: pages, work: work, logger: logger)
     }
 

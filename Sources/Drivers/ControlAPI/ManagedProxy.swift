@@ -30,6 +30,10 @@ struct ManagedProxy {
     var link = LinkSetting.passThrough
     /// The TLS of the upstream; `nil` without TLS.
     var tls: UpstreamTLS?
+    /// The interception of TLS; `nil` for none.
+    var interception: InterceptionRequest?
+    /// The authority of ``interception`` since the first start.
+    var authority: CertificateAuthority?
     /// The settings of a forward proxy; `nil` for a proxy of one upstream.
     var forward: ForwardSettings?
     /// The settings whose rules `POST /reset` restores.

@@ -21,6 +21,7 @@ actor ProxyRegistry {
     var configured: [ByteKey: ProxyRequest] = [:]
     let limits: ServerLimits
     let resolver: Resolver
+    let authoritySource: AuthoritySource
     var isClosed = false
     /// The callers that wait for lookups.
     var pendingLookups: [Int: CheckedContinuation<LookupResult, Never>] = [:]
@@ -45,6 +46,7 @@ actor ProxyRegistry {
     init(
         seed: UInt64, limits: ServerLimits, on group: any EventLoopGroup, logger: Logger,
         feed: EventFeed = EventFeed(version: "", dashboard: "on"),
+        authority: @escaping AuthoritySource = { () throws(CertificateAuthorityError) in nil },
         resolver: @escaping Resolver = { (text) async throws(ProxyError) in try await ListenAddress.resolve(text) }
     ) {
         self.seed = seed
@@ -52,6 +54,7 @@ actor ProxyRegistry {
         self.group = group
         self.logger = logger
         self.resolver = resolver
+        authoritySource = authority
         self.feed = feed
     }
 
@@ -131,7 +134,7 @@ actor ProxyRegistry {
         let address = try await listenAddress(of: request)
         return try await withExclusiveAccess(to: request.name) { () async throws(APIError) -> ManagedProxy in
             if let existing = proxies[ByteKey(request.name)], request.upstream.hasSameBytes(as: existing.upstream),
-                (request.forward == nil) == (existing.forward == nil), Self.isSame(request.tls, existing.tls)
+                (request.forward == nil) == (existing.forward == nil), existing.hasSameTLS(as: request)
             {
                 let moves =
                     address.map { Self.differs($0, from: existing.listen) }
@@ -160,6 +163,9 @@ actor ProxyRegistry {
             name: request.name, listen: request.listen, upstream: request.upstream, link: request.link,
             seed: request.seed ?? stream.next() >> 11, forward: request.forward)
         proxy.tls = request.tls
+        // Clients that trust the authority of the replaced proxy go on working.
+        proxy.authority = existing?.authority
+        proxy.setInterception(request.interception)
         proxy.toxics = request.toxics
         proxy.faults = request.faults
         if let existing { return try await replace(existing, by: proxy, at: address) }
@@ -203,8 +209,8 @@ actor ProxyRegistry {
 
     /// Changes the settings that are not `nil`.
     func update(
-        _ name: String, listen: String?, upstream: String?, tls: UpstreamTLS? = nil, enabled: Bool?,
-        forward: ForwardRequest? = nil
+        _ name: String, listen: String?, upstream: String?, tls: UpstreamTLS? = nil,
+        interception: InterceptionRequest? = nil, enabled: Bool?, forward: ForwardRequest? = nil
     ) async throws(APIError) -> ManagedProxy {
         var resolved: Endpoint?
         if let listen { resolved = try await listenAddress(listen, isStart: false) }
@@ -218,8 +224,11 @@ actor ProxyRegistry {
             let moves = resolved.map { Self.differs($0, from: proxy.listen) } ?? false
             let changesUpstream =
                 upstream.map { !$0.hasSameBytes(as: proxy.upstream) || !Self.isSame(tls, proxy.tls) } ?? false
-            if moves || changesUpstream {
+            var changed = proxy
+            if let interception { changed.setInterception(interception) }
+            if moves || changesUpstream || changed.interception != proxy.interception {
                 await stop(&proxy)
+                if let interception { proxy.setInterception(interception) }
                 if let resolved { proxy.listen = "\(resolved)" }
                 if let upstream { (proxy.upstream, proxy.tls) = (upstream, tls) }
             } else if proxy.isEnabled && !shouldRun {
@@ -325,6 +334,7 @@ actor ProxyRegistry {
                 listen: address, upstream: Endpoint(host: "127.0.0.1", port: 0), connectionsMax: limits.connectionsMax)
             configuration.forward = proxy.forward
             configuration.upstreamTLS = proxy.tls
+            configuration.interception = try interception(of: &proxy)
             if let tls = proxy.tls {
                 configuration.upstream = tls.endpoint
             } else if proxy.forward == nil {
@@ -342,6 +352,8 @@ actor ProxyRegistry {
             var logger = logger
             logger[metadataKey: "proxy"] = "\(RequestWarnings.printable(proxy.name, bytesMax: 100))"
             running = try await Proxy.start(configuration, on: group, logger: logger)
+        } catch let error as APIError {
+            throw error
         } catch let error as ProxyError {
             throw .cannotBind(error)
         } catch {

@@ -13,6 +13,8 @@ struct ProxyRequest {
     let seed: UInt64?
     /// The TLS of the upstream; `nil` without TLS.
     let tls: UpstreamTLS?
+    /// The interception of TLS; `nil` for none.
+    let interception: InterceptionRequest?
     /// The settings of a forward proxy; `nil` for a proxy of one upstream.
     let forward: ForwardSettings?
 
@@ -41,6 +43,7 @@ struct ProxyRequest {
             if tls == nil { try UpstreamText.check(upstream) }
             self.forward = nil
         }
+        interception = try InterceptionRequest(fields)
         var read: [StoredToxic] = []
         // A body has room for tens of thousands of toxics.
         var names: Set<ByteKey> = []

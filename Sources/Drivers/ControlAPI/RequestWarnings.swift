@@ -12,7 +12,7 @@ enum RequestWarnings {
         [
             "name", "listen", "upstream", "enabled", "toxics", "faults", "link", "seed", "logger", "forward",
             "upstream_tls",
-        ] + ForwardRequest.fieldNames
+        ] + ForwardRequest.fieldNames + InterceptionRequest.fieldNames
     private static let toxicFields = ["name", "type", "stream", "toxicity", "attributes"]
 
     /// The warnings about a definition of a proxy.

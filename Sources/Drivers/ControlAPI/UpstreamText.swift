@@ -10,35 +10,52 @@ enum UpstreamText {
     /// system's certificates of authorities.
     static func tls(_ text: String, _ fields: JSONFields) throws(APIError) -> UpstreamTLS? {
         let settings = try fields.object("upstream_tls")
+        let isIntercepting = InterceptionRequest.fieldNames.contains { fields[$0] != nil }
         guard UpstreamTLS.isURL(text) else {
-            if settings != nil { throw .badBody("upstream_tls needs an upstream https://HOST in the same request") }
+            if settings != nil && !isIntercepting {
+                throw .badBody("upstream_tls needs an upstream https://HOST, or intercept, in the same request")
+            }
             return nil
         }
+        if isIntercepting {
+            throw .badBody(
+                "intercept is for clients that speak TLS; those of an upstream https://HOST speak HTTP, and faults "
+                    + "already see their requests")
+        }
+        let certificates = try certificates(settings)
+        let rewritesHost = try settings?.bool("rewrite_host") ?? true
+        do throws(UpstreamTLSError) {
+            return try UpstreamTLS(url: text, certificates, rewritesHost: rewritesHost)
+        } catch {
+            throw Self.error(error)
+        }
+    }
+
+    /// Returns the certificates of `upstream_tls`.
+    static func certificates(_ settings: JSONFields?) throws(APIError) -> UpstreamCertificates {
         func bytes(_ name: String) throws(APIError) -> [UInt8]? {
-            try settings?.text(name, bytesMax: UpstreamTLS.fileBytesMax).map { Array($0.utf8) }
+            try settings?.text(name, bytesMax: UpstreamCertificates.fileBytesMax).map { Array($0.utf8) }
         }
         let (certificate, key) = (try bytes("certificate"), try bytes("key"))
         guard (certificate == nil) == (key == nil) else {
             throw .badBody("upstream_tls needs certificate and key, or none")
         }
-        var identity: UpstreamTLS.Identity?
-        if let certificate, let key { identity = UpstreamTLS.Identity(certificates: certificate, key: key) }
-        let (authorities, isVerified) = (try bytes("ca"), try settings?.bool("insecure") != true)
-        let rewritesHost = try settings?.bool("rewrite_host") ?? true
-        do throws(UpstreamTLSError) {
-            return try UpstreamTLS(
-                url: text, authorities: authorities, identity: identity, isVerified: isVerified,
-                rewritesHost: rewritesHost)
-        } catch {
-            let part =
-                switch error.part {
-                case .url: "upstream"
-                case .authorities: "upstream_tls.ca"
-                case .certificate: "upstream_tls.certificate"
-                case .key: "upstream_tls.key"
-                }
-            throw .badBody(RequestWarnings.printable("\(part): \(error.problem)", bytesMax: 400))
-        }
+        var identity: UpstreamCertificates.Identity?
+        if let certificate, let key { identity = UpstreamCertificates.Identity(certificates: certificate, key: key) }
+        return UpstreamCertificates(
+            authorities: try bytes("ca"), identity: identity, isVerified: try settings?.bool("insecure") != true)
+    }
+
+    /// Returns the error of settings that cannot be used.
+    static func error(_ error: UpstreamTLSError) -> APIError {
+        let part =
+            switch error.part {
+            case .url: "upstream"
+            case .authorities: "upstream_tls.ca"
+            case .certificate: "upstream_tls.certificate"
+            case .key: "upstream_tls.key"
+            }
+        return .badBody(RequestWarnings.printable("\(part): \(error.problem)", bytesMax: 400))
     }
 
     /// Throws if the port is 0, which no server can have.

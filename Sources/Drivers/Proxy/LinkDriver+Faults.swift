@@ -5,8 +5,8 @@ internal import LinkModel
 extension LinkDriver {
     /// The fault rules with their counts on all links. A rule counts requests on each link by itself.
     var faultRules: [FaultRuleStatus] {
-        if ruleLinks.isEmpty { return link.faultRules }
-        let others = ruleLinks.values.map(\.faultRules)
+        let others = otherLinks.map(\.faultRules)
+        if others.isEmpty { return link.faultRules }
         return link.faultRules.map { rule in
             others.reduce(into: rule) { sum, statuses in
                 if let status = statuses.first(where: { $0.number == rule.number }) { sum.addCounts(of: status) }
@@ -18,7 +18,11 @@ extension LinkDriver {
     var hasFaultRules: Bool { link.hasFaultRules }
 
     /// The number of open connections to whose exchanges fault rules do not apply.
-    var untrackedConnectionCount: Int { links.reduce(0) { $0 + $1.link.untrackedConnectionCount } }
+    var untrackedConnectionCount: Int {
+        // Each connection inside TLS is one of another link, too, where it is not tracked.
+        let inside = insideLink?.sessions.count { $0?.session.outside?.flow != nil } ?? 0
+        return links.reduce(-inside) { $0 + $1.link.untrackedConnectionCount }
+    }
 
     /// Adds a fault rule, also to the links of rules, and returns its number.
     ///
@@ -33,7 +37,7 @@ extension LinkDriver {
             }
         }
         if case .success(let number) = result {
-            for driver in ruleLinks.values { _ = driver.addFaultRule(rule, number: number) }
+            for driver in otherLinks { _ = driver.addFaultRule(rule, number: number) }
         }
         faultRulesChanged()
         return result
@@ -44,7 +48,7 @@ extension LinkDriver {
         change { link, time in
             for number in numbers { link.removeFaultRule(number, at: time) }
         }
-        for driver in ruleLinks.values { driver.removeFaultRules(numbers) }
+        for driver in otherLinks { driver.removeFaultRules(numbers) }
         faultRulesChanged()
     }
 

@@ -11,7 +11,7 @@ extension LinkDriver {
         if observers.isEmpty { lastConditions = link.conditions }
         observers.append(observer)
         updateObservation()
-        guard observer.set.contains(.connections) else { return }
+        guard observer.set.contains(.connections), !isInsideTLS else { return }
         for id in link.connections where id.index < sessions.count {
             guard let (flow, session) = sessions[id.index], flow == id else { continue }
             observer.send(.connection(opening(of: session, isEarlier: true)))
@@ -57,6 +57,19 @@ extension LinkDriver {
         if !isExecutingActions { publishEvents() }
     }
 
+    /// Reports to observers why the requests of a connection are not visible.
+    func reportNotHTTP(_ reason: String, _ session: Session) {
+        send(.exchange(.notHTTP(reason), connection: session.number, at: now), .exchanges)
+    }
+
+    /// Records that a fault has been injected into an exchange of a connection.
+    func recordFault(on flow: FlowID) {
+        guard isInsideTLS else { return _ = faultedFlows.insert(flow) }
+        if let outside = session(of: flow)?.outside, let flow = outside.openedFlow {
+            outside.driver.faultedFlows.insert(flow)
+        }
+    }
+
     /// Reports the ends of sessions.
     func publishClosings() {
         guard !closings.isEmpty else { return }
@@ -76,6 +89,8 @@ extension LinkDriver {
         var observation = observers.reduce(configuredObservation) { $0.union($1.set.link) }
         // The events of exchanges name the requests of faults.
         if link.hasFaultRules { observation.insert(.exchanges) }
+        // The packets of the connections are those of TLS.
+        if isInsideTLS { observation.remove(.packets) }
         if observation != link.observation { change { $0.setObservation(observation, at: $1) } }
     }
 

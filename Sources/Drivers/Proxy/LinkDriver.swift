@@ -18,6 +18,10 @@ final class LinkDriver {
     /// The links of a forward proxy's rules.
     var ruleLinks: [HostRules.Treatment: LinkDriver] = [:]
     var ruleLinkCount = 0
+    /// The link of the bytes inside the TLS that the proxy ends; `nil` before the first such connection.
+    var insideLink: LinkDriver?
+    /// Whether the link carries the bytes inside TLS of connections that another link reports and counts.
+    let isInsideTLS: Bool
     /// The traffic of links of rules that were removed.
     var removedTraffic = RelayedTraffic()
     let origin: NIODeadline
@@ -54,7 +58,7 @@ final class LinkDriver {
     /// Called for each fault of the link's rules.
     var onFault: (FaultReport) -> Void = { _ in }
     /// Called for each connection that begins with TLS while exchanges are observed.
-    var onTLS: (ClientHello) -> Void = { _ in }
+    var onTLS: (ClientHello, Session?) -> Void = { _, _ in }
     /// Called when a timeline has changed the conditions; not for each step of a ramp, and not when it starts.
     var onTimelineChange: (TimelineRun.Position) -> Void = { _ in }
     private var lastTimelineChange: Int?
@@ -81,9 +85,10 @@ final class LinkDriver {
     /// - Parameter origin: The start of the model's time, which all links of a proxy share.
     init(
         _ configuration: ProxyConfiguration, number: Int = 0, numbers: ConnectionNumbers,
-        origin: NIODeadline = .now(), on eventLoop: any EventLoop
+        origin: NIODeadline = .now(), isInsideTLS: Bool = false, on eventLoop: any EventLoop
     ) {
         self.number = number
+        self.isInsideTLS = isInsideTLS
         self.origin = origin
         self.eventLoop = eventLoop
         self.numbers = numbers
@@ -150,11 +155,19 @@ final class LinkDriver {
         var status = LinkStatus(&link)
         status.add(removedTraffic)
         for driver in ruleLinks.values { status.add(driver.status().traffic) }
+        if let insideLink {
+            // Their bytes are counted as those of TLS.
+            var traffic = RelayedTraffic()
+            traffic.bytesHeld = insideLink.status().bytesHeld
+            status.add(traffic)
+        }
         return status
     }
 
     /// Returns the open connections, also those on the links of rules.
-    func connections() -> [ConnectionStatus] { links.flatMap { $0.ownConnections() } }
+    func connections() -> [ConnectionStatus] {
+        links.flatMap { $0.isInsideTLS ? [] : $0.ownConnections() }
+    }
 
     private func ownConnections() -> [ConnectionStatus] {
         let time = NIODeadline.now()
@@ -174,11 +187,13 @@ final class LinkDriver {
     /// flow ID.
     func open(_ session: Session) -> FlowID {
         let id = link.open(
-            at: now, seed: session.seed ?? ConnectionSeed(number: numbers.next(), seed: seed),
+            at: now,
+            seed: session.seed
+                ?? ConnectionSeed(number: session.outside?.number ?? numbers.next(), seed: seed),
             isEstablished: session.seed != nil,
             openedAt: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)),
             isMidStream: session.startsMidStream, reportsEstablishment: session.target != nil,
-            looksUpName: session.target == nil)
+            looksUpName: session.target == nil && !isInsideTLS)
         while sessions.count <= id.index { sessions.append(nil) }
         // The last actions of the previous connection with this flow index may not have been executed.
         if let (flow, session) = sessions[id.index] { displaced[flow] = session }
@@ -188,7 +203,7 @@ final class LinkDriver {
         while connectionNumbers.count <= id.index { connectionNumbers.append(0) }
         connectionNumbers[id.index] = link.number(of: id)
         session.opened(id, number: connectionNumbers[id.index])
-        if observesConnections {
+        if observesConnections, !isInsideTLS {
             send(.connection(opening(of: session, isEarlier: session.startsMidStream)), .connections)
         }
         if link.needsUpstream(id) { comparisons?.opened(id) }
@@ -276,13 +291,14 @@ final class LinkDriver {
     /// Withdraws the faults that the exchange controller has injected and that have not begun to apply.
     func withdrawFaults() {
         change { $0.withdrawFaults(at: $1) }
+        insideLink?.withdrawFaults()
     }
 
     /// Sets the random seed. The caller restarts the connection numbers.
     func reseed(_ seed: UInt64) {
         self.seed = seed
         link.reseed(seed, at: now)
-        for driver in ruleLinks.values { driver.reseed(seed) }
+        for driver in otherLinks { driver.reseed(seed) }
     }
 
     // MARK: Backlog
@@ -292,7 +308,7 @@ final class LinkDriver {
 
     /// Returns a future that succeeds when all actions so far have been executed, also those of the links of rules.
     func whenCaughtUp() -> EventLoopFuture<Void> {
-        if ruleLinks.isEmpty { return whenOwnActionsAreExecuted() }
+        if otherLinks.isEmpty { return whenOwnActionsAreExecuted() }
         return .andAllSucceed(links.map { $0.whenOwnActionsAreExecuted() }, on: eventLoop)
     }
 
@@ -324,9 +340,9 @@ final class LinkDriver {
         backlogPromise = nil
     }
 
-    /// Releases all sessions and stops driving the link and those of rules.
+    /// Releases all sessions and stops driving the link and the others of the proxy.
     func shutDown() {
-        for driver in ruleLinks.values { driver.shutDown() }
+        for driver in otherLinks { driver.shutDown() }
         if !isShutDown { timerQueue.unregister(timerIndex) }
         isShutDown = true
         timerDeadline = nil
@@ -390,6 +406,12 @@ final class LinkDriver {
         }
     }
 
+    /// Returns the session of a connection; `nil` if it has ended.
+    func session(of id: FlowID) -> Session? {
+        guard id.index < sessions.count, let (flow, session) = sessions[id.index], flow == id else { return nil }
+        return session
+    }
+
     /// Returns the session of an action, and releases it with its last action.
     private func session(of timedAction: SharedLink.TimedAction) -> Session? {
         let isLast = if case .ended = timedAction.action { true } else { false }
@@ -408,7 +430,7 @@ final class LinkDriver {
         while let exchange = takeExchangeEvent() {
             onExchange?(exchange.event)
             if let report = faultReporter?.record(exchange.event, { link.faultRules }) { onFault(report) }
-            if case .tls(let hello) = exchange.event { onTLS(hello) }
+            if case .tls(let hello) = exchange.event { onTLS(hello, session(of: exchange.flow)) }
             let fault = exchangeController?(exchange.event, Int(clientPorts[exchange.flow.index]))
             if case .requested(let id, _, _, _) = exchange.event {
                 if let fault {
@@ -420,7 +442,7 @@ final class LinkDriver {
                 link.admitRequest(id, of: exchange.flow, at: now)
             }
             if observers.isEmpty { continue }
-            if case .faultInjected = exchange.event, observesConnections { faultedFlows.insert(exchange.flow) }
+            if case .faultInjected = exchange.event, observesConnections { recordFault(on: exchange.flow) }
             let number = connectionNumbers[exchange.flow.index]
             send(.exchange(exchange.event, connection: number, at: exchange.time), .exchanges)
         }

@@ -13,6 +13,8 @@ public struct ProxyConfiguration: Sendable {
     public var upstream: Endpoint
     /// The TLS of the connections to the upstream; `nil` for none. ``upstream`` is its ``UpstreamTLS/endpoint`` then.
     public var upstreamTLS: UpstreamTLS?
+    /// The interception of TLS connections; `nil` for none. Not for a proxy whose upstream has TLS of its own.
+    public var interception: Interception?
     /// The settings of a forward proxy, whose clients name the destination of each connection; `nil` for a proxy of one
     /// upstream.
     public var forward: ForwardSettings?
@@ -101,7 +103,7 @@ public struct ProxyConfiguration: Sendable {
 
     /// Whether nothing observes the link, and no bytes are changed. Connections may use the fast path only then.
     var isUnobserved: Bool {
-        upstreamTLS == nil && exchangeTracking == nil && onExchange == nil && exchangeController == nil
+        upstreamTLS == nil && interception == nil && exchangeTracking == nil && onExchange == nil && exchangeController == nil
             && onPacket == nil
             && onLateness == nil && onBytesChanged == nil
     }

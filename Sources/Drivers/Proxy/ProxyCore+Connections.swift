@@ -82,6 +82,7 @@ extension ProxyCore {
     // MARK: Dialling
 
     func dial(for session: Session) {
+        addGate(to: session)
         let proxyNumber = proxyNumber
         session.recordDial = { [unowned session] port in
             LoopDetector.shared.recordDial(from: port, passed: session.passed, by: proxyNumber)
@@ -217,15 +218,20 @@ extension ProxyCore {
     }
 
     /// Counts a connection with TLS that faults of requests would apply to, and warns.
-    func tlsSeen(_ hello: ClientHello) {
+    func tlsSeen(_ hello: ClientHello, of session: Session?) {
         guard linkDriver.link.hasRequestFaultRules else { return }
+        if let session, interceptedDestination(hello, of: session) != nil { return }
         opaqueTLS.count(hello.serverName)
         guard !isStopping, warningIsDue(&lastTLSWarning), let text = opaqueTLS.text else { return }
-        logger.warning("\(Self.printable(text)); with --upstream https://HOST, clients speak HTTP to the proxy")
+        logger.warning(
+            """
+            \(Self.printable(text)); add --intercept \(Self.printable(hello.serverName ?? "HOST")), or, with \
+            --upstream https://HOST, clients speak HTTP to the proxy
+            """)
     }
 
     /// Returns whether the last warning of a kind was at least a second ago; if so, records a warning now.
-    private func warningIsDue(_ last: inout NIODeadline?) -> Bool {
+    func warningIsDue(_ last: inout NIODeadline?) -> Bool {
         let now = NIODeadline.now()
         if let last, now - last < .seconds(1) { return false }
         last = now

@@ -23,7 +23,7 @@ extension ProxyCore {
             (usesLink ? fastPath?.connections().map(\.count) : nil) ?? eventLoop.makeSucceededFuture(0)
         return relayed.assumeIsolated().flatMap { connectionsMoved in
             self.change(impairs: usesLink) { $0.attach(observer) }.assumeIsolated().map {
-                for driver in self.linkDriver.ruleLinks.values { driver.attach(observer) }
+                for driver in self.linkDriver.otherLinks { driver.attach(observer) }
                 if set.contains(.status) { self.sendStatus(to: observer) }
                 return ProxyObservation(
                     events: events, connectionsMoved: connectionsMoved,
@@ -34,7 +34,7 @@ extension ProxyCore {
 
     /// Detaches an observer. New connections may use the fast path again if nothing else prevents it.
     func detach(_ observer: ProxyObserver) {
-        for driver in linkDriver.ruleLinks.values { driver.detach(observer) }
+        for driver in linkDriver.otherLinks { driver.detach(observer) }
         guard !isStopping else { return linkDriver.detach(observer) }
         change(impairs: false) { $0.detach(observer) }.whenFailure { _ in }
     }

@@ -35,6 +35,9 @@ final class ProxyCore {
     var relayed: [RelayToken: RelayedDestination] = [:]
     var hostTraffic = HostTrafficTable()
     var opaqueTLS = OpaqueTLS()
+    /// The state of the interception of TLS; unused without it.
+    var interception = InterceptionStatus()
+    let interceptionContexts: InterceptionContexts
     /// The changes of messages of an upstream with TLS.
     var rewritings = RewritingCounts()
 
@@ -61,6 +64,7 @@ final class ProxyCore {
     var lastLoopWarning: NIODeadline?
     var lastFullWarning: NIODeadline?
     var lastTLSWarning: NIODeadline?
+    var lastInterceptionWarning: NIODeadline?
     var lastTimelineMessage: NIODeadline?
 
     /// The maximum number of bytes of one read. Reads start with 4 KiB and grow with the data that arrives.
@@ -86,6 +90,7 @@ final class ProxyCore {
         numbers = ConnectionNumbers()
         forward = configuration.forward
         admission = configuration.forward.map { NIOLockedValueBox(ForwardAdmission($0, listening: nil)) }
+        interceptionContexts = InterceptionContexts(configuration.interception)
         names = NameTable(within: configuration.connectTimeout, files: ResolverFiles(configuration.resolver))
         linkDriver = LinkDriver(configuration, numbers: numbers, on: eventLoop)
         fastPath = makeFastPath()
@@ -94,7 +99,7 @@ final class ProxyCore {
                 "the certificate of \(tls.url) is NOT verified (--insecure): others may read and change the traffic")
         }
         linkDriver.onFault = { [logger] in logger.info("\(Self.text($0))") }
-        linkDriver.onTLS = { [weak self] in self?.tlsSeen($0) }
+        linkDriver.onTLS = { [weak self] in self?.tlsSeen($0, of: $1) }
         linkDriver.onTimelineChange = { [weak self] in self?.logTimelineChange($0) }
     }
 
@@ -262,6 +267,7 @@ final class ProxyCore {
             status.connectionsWithoutFaults = linkDriver.untrackedConnectionCount + midStream
             status.opaqueTLS = opaqueTLS
         }
+        if configuration.interception != nil { status.interception = interception }
         if let tls = configuration.upstreamTLS {
             status.upstreamTLS = UpstreamTLSStatus(isVerified: tls.isVerified, rewritings: rewritings)
         }

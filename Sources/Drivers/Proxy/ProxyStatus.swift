@@ -1,4 +1,5 @@
 public import Determinism
+internal import ForwardProxy
 public import Impairment
 public import LinkModel
 
@@ -24,8 +25,21 @@ public struct ProxyStatus: Hashable, Sendable {
     /// The connections with TLS since the first rule about requests, whose requests are not visible, and the names that
     /// their clients have sent.
     public var opaqueTLS = OpaqueTLS()
+    /// The interception of TLS; `nil` without it.
+    public var interception: InterceptionStatus?
     /// The link.
     public var link: LinkStatus
+}
+
+/// The interception of TLS at one moment.
+public struct InterceptionStatus: Hashable, Sendable {
+    /// The connections whose client has completed a handshake with the proxy since the start.
+    public internal(set) var connections = 0
+    /// The hosts whose clients do not accept the certificates of the proxy, in the order in which that was seen: their
+    /// connections pass as they are.
+    public var pinnedHosts: [String] { pinned.hosts }
+
+    var pinned = PinnedHosts()
 }
 
 /// Connections into which faults of requests cannot see.

@@ -73,6 +73,11 @@ final class Session {
     private(set) var serverName: String?
     /// Whether the connection to the target has been established for the client.
     private(set) var isEstablished = false
+    /// The session of the bytes of TLS, if this one has the bytes inside: its client and number are those of this one.
+    private(set) weak var outside: Session?
+    /// Returns what reads the client's first bytes in front of the upstream's socket; `nil` without interception.
+    var makeGate: ((Session, SocketHandler) -> InterceptionGate)?
+    private weak var gate: InterceptionGate?
 
     /// Creates the session of a new client.
     ///
@@ -94,6 +99,25 @@ final class Session {
         relayID = nil
         self.target = target
         clientAddress = client.remoteAddress.map(Endpoint.init(_:))
+    }
+
+    /// Creates the session of the bytes inside a client's TLS.
+    ///
+    /// - Parameters:
+    ///   - outside: The session of the bytes of TLS.
+    ///   - dial: See ``init(_:on:passed:target:ownsChannel:dial:)``.
+    init(inside outside: Session, on driver: LinkDriver, dial: @escaping (Session) -> Void) {
+        clientChannel = nil
+        passed = outside.passed
+        self.driver = driver
+        self.dial = dial
+        startedAt = .now()
+        bytesRead = PerDirection(up: 0, down: 0)
+        seed = nil
+        relayID = nil
+        target = nil
+        clientAddress = outside.clientAddress
+        self.outside = outside
     }
 
     /// Creates the session of a connection from the fast path. ``resume()`` opens its flow, and ``attach(_:)`` its
@@ -208,6 +232,10 @@ final class Session {
         handlers.down = handler
         openChannels += 1
         if detached != nil { return socketAttached(handler) }
+        if let makeGate {
+            let gate = makeGate(self, handler)
+            (self.gate, handlers.down) = (gate, gate)
+        }
         dialIsFinished = true
         if flow == nil || isClosed {
             handler.reset()
@@ -259,6 +287,18 @@ final class Session {
         return true
     }
 
+    /// Replaces the upstream's socket by another one, whose end is reported in its place.
+    func replaceUpstream(with socket: any SessionSocket) {
+        gate = nil
+        handlers.down = socket
+    }
+
+    /// Whether all bytes of the upstream have been written to the client's socket.
+    var hasDelivered: Bool { flow.map { driver.link.bytesHeld($0, .down) == 0 } ?? false }
+
+    /// Records the cause of the end of the connection, unless there is one already.
+    func recordEnd(_ reason: ConnectionEndReason) { if endReason == nil { endReason = reason } }
+
     /// Whether the proxy has work left from an earlier turn.
     var hasBacklog: Bool { driver.hasBacklog }
 
@@ -277,6 +317,7 @@ final class Session {
             endReason = side == .client ? .clientReset : .serverReset
         case .connected, .inputClosed, .gone, .drained: break
         }
+        if let gate, event.isFromServer { gate.serverHasSent() }
         guard let flow else { return }
         driver.receive(event, on: flow)
         // The conduit is gone when the session ends.
@@ -385,7 +426,11 @@ final class Session {
     func remainingTraffic(at now: NIODeadline, idleTimeMin: TimeAmount) -> RemainingTraffic {
         if bytesUnsent > 0 || detached != nil { return .pending }
         guard let flow else { return .none }
-        let traffic = driver.remainingTraffic(of: flow)
+        var traffic = driver.remainingTraffic(of: flow)
+        if traffic == .unknown, let intercepted = handlers.down as? InterceptionSocket {
+            // The requests are known inside of TLS.
+            traffic = intercepted.remainingTraffic(at: now, idleTimeMin: idleTimeMin)
+        }
         guard traffic == .none || traffic == .unknown else { return traffic }
         if handlers.up?.hasUnreadBytes == true || handlers.down?.hasUnreadBytes == true { return .pending }
         // The server may have sent bytes before the proxy learns that the dial is established.

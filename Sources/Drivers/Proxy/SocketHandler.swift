@@ -6,7 +6,7 @@ internal import NIOCore
 ///
 /// Reports the socket's events to the session, gates reads for back-pressure, and closes the socket: the output after
 /// all pending writes (FIN), or both directions at once (FIN or RST).
-final class SocketHandler: ChannelDuplexHandler, SessionSocket {
+final class SocketHandler: ChannelDuplexHandler, SessionSocket, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -248,6 +248,18 @@ final class SocketHandler: ChannelDuplexHandler, SessionSocket {
     /// Closes both directions: with a FIN, or with the RST that is due.
     func close() {
         if isResetting { reset() } else { context?.close(promise: nil) }
+    }
+
+    /// Detaches the socket from its session, which does not see its end, and leaves the pipeline. Returns the channel; `nil`
+    /// if it is closed.
+    func leave() -> (any Channel)? {
+        session = nil
+        guard let context else { return nil }
+        let channel = context.channel
+        // A read that has been deferred is not lost.
+        if readIsPending { context.read() }
+        context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        return channel.isActive ? channel : nil
     }
 
     /// Detaches the socket from its session and closes it.

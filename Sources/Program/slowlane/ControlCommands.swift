@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
+internal import ForwardProxy
 internal import Proxy
 internal import Wire
 
@@ -98,6 +99,7 @@ struct CreateCommand: ControlCommand {
               slowlane create shop --upstream https://shop.example.com --profile 3g
               slowlane create slow --upstream localhost:8000 --delay 200ms --loss 2%
               slowlane create phone --forward --profile 3g --to '*.cdn.test=wifi'
+              slowlane create app --forward --intercept api.test
             """, aliases: ["c", "new"])
 
     @Argument(help: "Name of the proxy.") var name: String
@@ -120,6 +122,7 @@ struct CreateCommand: ControlCommand {
     @OptionGroup(title: "Figures (alone, or in place of a profile's)") var figureOptions: FigureOptions
     @OptionGroup(title: "Forward proxy") var destinations: ForwardOptions
     @OptionGroup(title: "Access to a forward proxy") var access: ForwardAccessOptions
+    @OptionGroup(title: "Interception of TLS (default: none)") var interception: InterceptionOptions
     @OptionGroup(title: "Server") var server: ServerOptions
     var purpose: String { "create proxy" }
 
@@ -143,6 +146,10 @@ struct CreateCommand: ControlCommand {
                 body["user"] = .text(login.user)
                 body["password"] = .text(login.password)
             }
+        }
+        if interception.interceptAll { body["intercept_all"] = .bool(true) }
+        if let hosts = try interception.hosts(), !hosts.isAll {
+            body["intercept"] = .array(hosts.patterns.map { .text("\($0)") })
         }
         if profile != nil || figureOptions.isGiven {
             body["link"] = .object(try figureOptions.link(profile: profile))

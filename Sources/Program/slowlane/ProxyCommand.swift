@@ -27,6 +27,7 @@ struct ProxyCommand: AsyncParsableCommand {
               slowlane proxy --upstream 8000 --dashboard
               slowlane proxy --upstream https://api.example.com --profile 3g
               slowlane proxy --forward --listen 127.0.0.1:9000 --profile 3g
+              slowlane proxy --forward --intercept api.test --profile 3g
               slowlane proxy --forward --to '*.cdn.test=wifi' --map api.test=127.0.0.1:8000
               slowlane proxy --upstream 8000 --netem-up 'delay 100ms' \\
                   --netem-down 'delay 100ms loss 2% rate 780kbit'
@@ -42,6 +43,11 @@ struct ProxyCommand: AsyncParsableCommand {
             speaks HTTPS to the server, whose certificate is verified ('curl
             http://127.0.0.1:9000/'). Faults see every exchange. If the TLS handshake
             fails, the response is a 502 with the reason.
+
+            With --intercept HOST, the proxy ends the client's TLS with a certificate of
+            its own authority and speaks TLS to the server, whose certificate is verified.
+            Clients must trust the authority ('slowlane ca'). The proxy does not touch the
+            TLS of other hosts (docs/how-to/https.md).
 
             A fault of HTTP exchanges is a rule on one line (docs/reference/faults.md):
               slowlane proxy --upstream 8000 --fault \\
@@ -142,7 +148,11 @@ struct ProxyCommand: AsyncParsableCommand {
                 + "--forward)."))
     var transparent = false
 
-    @OptionGroup(title: "Upstream with TLS (--upstream https://HOST)") var tls: UpstreamTLSOptions
+    @OptionGroup(title: "Interception of TLS (default: none)") var interception: InterceptionOptions
+    @OptionGroup(title: "Interception of TLS (default: none)") var authority: InterceptionAuthorityOptions
+    @OptionGroup(title: "Servers with TLS (--upstream https://HOST, --intercept HOST)")
+    var certificates: UpstreamCertificateOptions
+    @OptionGroup(title: "Servers with TLS (--upstream https://HOST, --intercept HOST)") var tls: UpstreamTLSOptions
     @OptionGroup(title: "Forward proxy") var destinations: ForwardOptions
     @OptionGroup(title: "Access to a forward proxy") var access: ForwardAccessOptions
 
@@ -222,6 +232,10 @@ struct ProxyCommand: AsyncParsableCommand {
         }
     }
 
+    private func upstreamTLS() throws -> UpstreamTLS? {
+        try tls.settings(upstream: upstream, certificates, isIntercepting: interception.isGiven)
+    }
+
     private func validateUpstream() throws {
         if transparent, !forward || access.user != nil {
             throw ValidationError(
@@ -230,7 +244,11 @@ struct ProxyCommand: AsyncParsableCommand {
                     : "--transparent needs --forward")
         }
         try ForwardArguments.check(upstream: upstream, isForward: forward, destinations, access)
-        if try tls.settings(upstream: upstream) != nil { return }
+        if authority.interceptCaFile != nil, !interception.isGiven {
+            throw ValidationError("--intercept-ca-file needs --intercept HOST or --intercept-all")
+        }
+        if try upstreamTLS() != nil { return }
+        if interception.isGiven { _ = try certificates.certificates() }
         guard let upstream else { return }
         try AddressArgument.check(upstream, option: "--upstream")
         guard let endpoint = Endpoint(upstream), endpoint.port > 0 else {
@@ -240,7 +258,7 @@ struct ProxyCommand: AsyncParsableCommand {
 
     func run() async throws {
         guard let listen = Endpoint(listen) else { throw ExitStatus.usage }
-        let upstreamTLS = try tls.settings(upstream: upstream)
+        let upstreamTLS = try upstreamTLS()
         let upstream = upstreamTLS?.endpoint ?? upstream.flatMap { Endpoint($0) }
         let console = Console(wantsStatusLine: !quiet)
         let link = try link.link(console)
@@ -252,6 +270,9 @@ struct ProxyCommand: AsyncParsableCommand {
                 maxConnections, default: ProxyConfiguration.connectionsMaxDefault, console),
             connectTimeout: .nanoseconds(Int64(connectTimeout * 1e9)))
         configuration.upstreamTLS = upstreamTLS
+        configuration.interception = try interception.settings(certificates, console) {
+            try authority.authority(for: $0, console)
+        }
         configuration.seed = self.link.seed
         configuration.clientStack = self.link.client
         configuration.serverStack = self.link.server
@@ -281,7 +302,8 @@ struct ProxyCommand: AsyncParsableCommand {
         let dashboard = try await startDashboard(console)
         let adopted = await dashboard?.api.adopt(
             proxy, named: "proxy", upstream: server, conditions: configuration.conditions,
-            profile: link.profile, timeline: link.timeline, seed: configuration.seed, forward: configuration.forward)
+            profile: link.profile, timeline: link.timeline, seed: configuration.seed, forward: configuration.forward,
+            interception: configuration.interception)
         var stops: InteractiveProxy.StopReasons = []
         if untilEof { stops.insert(.inputEnd) }
         if exitWithParent { stops.insert(.parentExit) }
@@ -290,6 +312,7 @@ struct ProxyCommand: AsyncParsableCommand {
             grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet, stops: stops, adopted: adopted,
             isForward: forward)
         session.announce(upstream: server, conditions: link.text)
+        if let interception = configuration.interception { console.print(authority.announcement(interception)) }
         if let dashboard { console.print("dashboard \(dashboard.url)") }
         // The event loop logs, and must not wait for the reader of the output.
         console.writeAsynchronously()

@@ -90,7 +90,8 @@ struct Slowlane: AsyncParsableCommand {
             """,
         version: SlowlaneVersion.current,
         subcommands: [
-            ProxyCommand.self, WithCommand.self, ServerCommand.self, ListCommand.self, InspectCommand.self,
+            ProxyCommand.self, WithCommand.self, AuthorityCommand.self, ServerCommand.self, ListCommand.self,
+            InspectCommand.self,
             CreateCommand.self,
             ToggleCommand.self, DeleteCommand.self, ToxicCommand.self, LinkCommand.self, ResetCommand.self,
             EventsCommand.self, DemoCommand.self, RunCommand.self, ExploreCommand.self, ShrinkCommand.self,

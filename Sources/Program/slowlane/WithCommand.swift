@@ -17,6 +17,7 @@ struct WithCommand: AsyncParsableCommand {
               slowlane with --map api.test=127.0.0.1:8000 -- curl http://api.test/
               slowlane with --fault 'POST * nth 2 before-response reset' -- ./app
               slowlane with --profile 3g --to '*.cdn.test=wifi' -- python3 app.py
+              slowlane with --intercept api.test --fault 'POST * any reset' -- ./app
               slowlane with --profile 3g --require-traffic --report out -- pytest
 
             All TCP connections of the command and of the processes that it starts share one link, as on one device. \
@@ -25,9 +26,13 @@ struct WithCommand: AsyncParsableCommand {
               env      sets the variables with which programs use a proxy (http_proxy ...)
               auto     connect if it works on this machine ('slowlane doctor'), else env
 
+            With --intercept HOST, faults also see requests inside TLS: the command trusts an authority of this run by the \
+            variables SSL_CERT_FILE, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, NODE_EXTRA_CA_CERTS and others, Java by a trust \
+            store, Chromium by a flag (docs/how-to/https.md).
+
             The command inherits the standard streams, the terminal, the working directory and the environment \
-            variables of slowlane. Signals are forwarded to it. At the end, lines on standard error list its hosts, connections and bytes, \
-            the faults, and UDP traffic, which does not pass through the link. docs/reference/with.md describes what each mode \
+            variables of slowlane. Signals are forwarded to it. At the end, lines on standard error list its hosts, \
+            connections and bytes, the faults, and UDP traffic, which does not pass through the link. docs/reference/with.md describes what each mode \
             reaches.
 
             Exit status: that of the command, or 128 + N if signal N has ended it; 3 no connection passed, with \
@@ -43,6 +48,8 @@ struct WithCommand: AsyncParsableCommand {
     var fault: [String] = []
 
     @OptionGroup(title: "Hosts") var destinations: ForwardOptions
+    @OptionGroup(title: "Interception of TLS (default: none)") var interception: InterceptionOptions
+    @OptionGroup(title: "Interception of TLS (default: none)") var certificates: UpstreamCertificateOptions
 
     /// A value of `--mode`.
     enum Mode: String, CaseIterable, ExpressibleByArgument {
@@ -81,7 +88,16 @@ struct WithCommand: AsyncParsableCommand {
                 "give the command after '--', such as 'slowlane with --profile 3g -- curl https://example.com/'")
         }
         _ = try FaultArguments.rules(fault)
+        if certificates.isGiven, !interception.isGiven {
+            throw ValidationError(
+                "--upstream-ca, --upstream-cert, --upstream-key and --insecure need --intercept HOST or --intercept-all"
+            )
+        }
+        _ = try certificates.certificates()
     }
+
+    /// The validity of the authority of a run.
+    private static let authorityDays = 7
 
     func run() async throws {
         let console = Console()
@@ -98,6 +114,9 @@ struct WithCommand: AsyncParsableCommand {
         source.apply(to: &configuration)
         configuration.faultRules = try FaultArguments.rules(fault)
         configuration.forward = try destinations.settings(console)
+        configuration.interception = try interception.settings(certificates, console) {
+            try InterceptionOptions.newAuthority(for: $0, days: Self.authorityDays, console)
+        }
         let session = CommandSession(
             command: command, mode: try chosenMode(console), bypass: bypassed, openFilesMax: openFilesMax,
             configuration: configuration, conditions: source, reportFolder: report, isQuiet: quiet, console: console)

@@ -18,6 +18,8 @@ struct APICall {
             logger: logger ?? none)
     }
 
+    init(_ api: API) { self.api = api }
+
     func callAsFunction(
         _ method: String, _ path: String, _ body: String = "", userAgent: String? = nil
     ) async throws -> API.Response {

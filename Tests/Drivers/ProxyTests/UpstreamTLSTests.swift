@@ -25,11 +25,14 @@ import Testing
     ) async throws {
         let certificates = try Self.made()
         let tls = try UpstreamTLS(
-            url: "https://\(host):\(server.port)", authorities: try authorities.map { try certificates.pem($0) },
-            identity: try identity.map {
-                UpstreamTLS.Identity(certificates: try certificates.pem($0), key: try certificates.keyPEM($0))
-            },
-            isVerified: isVerified, rewritesHost: rewritesHost)
+            url: "https://\(host):\(server.port)",
+            UpstreamCertificates(
+                authorities: try authorities.map { try certificates.pem($0) },
+                identity: try identity.map {
+                    .init(certificates: try certificates.pem($0), key: try certificates.keyPEM($0))
+                },
+                isVerified: isVerified),
+            rewritesHost: rewritesHost)
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: tls.endpoint, connectTimeout: .seconds(5))
         configuration.upstreamTLS = tls
@@ -160,7 +163,7 @@ import Testing
 
     @Test func anUpstreamWithoutTLSIsA502() async throws {
         let (listener, port) = try TestSocket.listen()
-        let tls = try UpstreamTLS(url: "https://127.0.0.1:\(port)", isVerified: false)
+        let tls = try UpstreamTLS(url: "https://127.0.0.1:\(port)", .init(isVerified: false))
         var configuration = ProxyConfiguration(listen: Endpoint("127.0.0.1:0")!, upstream: tls.endpoint)
         configuration.upstreamTLS = tls
         let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
@@ -183,7 +186,7 @@ import Testing
 
     @Test func anUpstreamThatDoesNotRespondIsReset() async throws {
         let (listener, port) = try TestSocket.listen()
-        let tls = try UpstreamTLS(url: "https://127.0.0.1:\(port)", isVerified: false)
+        let tls = try UpstreamTLS(url: "https://127.0.0.1:\(port)", .init(isVerified: false))
         var configuration = ProxyConfiguration(
             listen: Endpoint("127.0.0.1:0")!, upstream: tls.endpoint, connectTimeout: .milliseconds(300))
         configuration.upstreamTLS = tls
@@ -202,7 +205,7 @@ import Testing
 
     @Test func aStopEndsAHandshakeThatIsUnderWay() async throws {
         let (listener, port) = try TestSocket.listen()
-        let tls = try UpstreamTLS(url: "https://127.0.0.1:\(port)", isVerified: false)
+        let tls = try UpstreamTLS(url: "https://127.0.0.1:\(port)", .init(isVerified: false))
         var configuration = ProxyConfiguration(
             listen: Endpoint("127.0.0.1:0")!, upstream: tls.endpoint, connectTimeout: .seconds(60))
         configuration.upstreamTLS = tls
@@ -294,14 +297,15 @@ import Testing
         let (client, key) = (try certificates.pem("client"), try certificates.keyPEM("client"))
         let other = try certificates.keyPEM("right")
         let errors = [
-            error { try UpstreamTLS(url: "https://a/b") }, error { try UpstreamTLS(url: url, authorities: rubbish) },
-            error { try UpstreamTLS(url: url, authorities: []) },
-            error { try UpstreamTLS(url: url, identity: .init(certificates: rubbish, key: key)) },
-            error { try UpstreamTLS(url: url, identity: .init(certificates: client, key: rubbish)) },
-            error { try UpstreamTLS(url: url, identity: .init(certificates: client, key: other)) },
+            error { try UpstreamTLS(url: "https://a/b") },
+            error { try UpstreamTLS(url: url, .init(authorities: rubbish)) },
+            error { try UpstreamTLS(url: url, .init(authorities: [])) },
+            error { try UpstreamTLS(url: url, .init(identity: .init(certificates: rubbish, key: key))) },
+            error { try UpstreamTLS(url: url, .init(identity: .init(certificates: client, key: rubbish))) },
+            error { try UpstreamTLS(url: url, .init(identity: .init(certificates: client, key: other))) },
         ]
         #expect(errors.map { $0?.part } == [.url, .authorities, .authorities, .certificate, .key, .key])
-        let identity = UpstreamTLS.Identity(certificates: client, key: key)
+        let identity = UpstreamCertificates.Identity(certificates: client, key: key)
         #expect("\(identity)" == "certificate and key")
     }
 }

@@ -5,7 +5,8 @@ import Testing
 /// The help texts of all commands, at the 80 columns of a pipe.
 @Suite(.tags(.commands), .timeLimit(.minutes(5))) struct HelpTests {
     private static let commands: [[String]] = [
-        [], ["proxy"], ["with"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
+        [], ["proxy"], ["with"], ["ca"], ["ca", "create"], ["ca", "show"], ["ca", "export"], ["ca", "delete"],
+        ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
         ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["events"],
         ["run"], ["explore"],
         ["shrink"], ["merge-reports"], ["demo"], ["demo", "patterns"],

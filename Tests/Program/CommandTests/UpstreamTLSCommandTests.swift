@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (["--upstream", "8000", "--insecure"], "--no-rewrite-host need --upstream https://HOST"),
+        (["--upstream", "8000", "--insecure"], "--insecure need --upstream https://HOST or --intercept HOST"),
         (
             ["--upstream", "https://a.test", "--upstream-cert", "x.pem"],
             "--upstream-cert and --upstream-key belong together"
@@ -84,7 +84,7 @@ import Testing
         (["--upstream", "https://a.test", "--upstream-ca", "/"], "--upstream-ca '/': not a regular file"),
         (["--upstream", "https://a.test/v1"], "--upstream: the URL of an upstream has no path"),
         (["--upstream", "https://a.test:0"], "--upstream: the port is not a number from 1 to 65535"),
-        (["--forward", "--insecure"], "--no-rewrite-host need --upstream https://HOST"),
+        (["--forward", "--insecure"], "--insecure need --upstream https://HOST or --intercept HOST"),
         (["--upstream", "https://a.test", "--insecure", "--upstream-ca", "/x"], "give one of them"),
     ]) func wrongOptionsAreErrors(_ options: [String], message: String) async throws {
         let result = try await Command.run(["proxy"] + options)

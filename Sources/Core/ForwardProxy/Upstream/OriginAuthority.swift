@@ -3,6 +3,9 @@ public struct OriginAuthority: Hashable, Sendable, CustomStringConvertible {
     /// The destination.
     public let destination: Destination
 
+    /// Creates the authority of a destination.
+    public init(_ destination: Destination) { self.destination = destination }
+
     /// The port of HTTPS.
     public static let standardPort = 443
 

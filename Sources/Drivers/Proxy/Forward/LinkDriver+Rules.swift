@@ -11,12 +11,37 @@ extension LinkDriver {
     /// The number of links above which those without connections and rules are removed.
     private static let ruleLinksKeptMax = 64
 
-    /// This link and those of rules.
-    var links: [LinkDriver] { [self] + ruleLinks.values }
+    /// The links of rules, and that of the bytes inside TLS.
+    var otherLinks: [LinkDriver] { ruleLinks.values + (insideLink.map { [$0] } ?? []) }
+
+    /// This link and the others of the proxy.
+    var links: [LinkDriver] { [self] + otherLinks }
 
     /// Returns the link of a rule: one for each treatment with conditions of its own.
     func link(of treatment: HostRules.Treatment, _ conditions: Conditions, _ device: ProxyConfiguration) -> LinkDriver {
         if let driver = ruleLinks[treatment] { return driver }
+        let driver = makeLink("\(treatment)", conditions, device)
+        driver.onTLS = onTLS
+        if treatment != .direct { driver.setOutage(link.outage) }
+        ruleLinks[treatment] = driver
+        return driver
+    }
+
+    /// Returns the link of the bytes inside the TLS that the proxy ends. It has no conditions: the bytes of TLS have
+    /// those of the connection's own link.
+    func linkInsideTLS(_ device: ProxyConfiguration) -> LinkDriver {
+        if let insideLink { return insideLink }
+        var device = device
+        device.onPacket = nil
+        let driver = makeLink("tls", .clear, device, isInsideTLS: true)
+        insideLink = driver
+        return driver
+    }
+
+    /// Creates a link with the seed, the fault rules and the observers of this one.
+    private func makeLink(
+        _ name: String, _ conditions: Conditions, _ device: ProxyConfiguration, isInsideTLS: Bool = false
+    ) -> LinkDriver {
         ruleLinkCount += 1
         var settings = device
         settings.conditions = conditions
@@ -24,15 +49,13 @@ extension LinkDriver {
         settings.toxics = []
         settings.faultRules = []
         settings.seed = seed
-        settings.linkName = "\(device.linkName)/\(treatment)"
-        let driver = LinkDriver(settings, number: ruleLinkCount, numbers: numbers, origin: origin, on: eventLoop)
+        settings.linkName = "\(device.linkName)/\(name)"
+        let driver = LinkDriver(
+            settings, number: ruleLinkCount, numbers: numbers, origin: origin, isInsideTLS: isInsideTLS, on: eventLoop)
         driver.link.numberExchanges(from: ruleLinkCount * Self.exchangesPerLink)
         driver.onFault = onFault
-        driver.onTLS = onTLS
         for status in faultRules { _ = driver.addFaultRule(status.rule, number: status.number) }
-        if treatment != .direct { driver.setOutage(link.outage) }
         for observer in observers { driver.attach(observer) }
-        ruleLinks[treatment] = driver
         return driver
     }
 

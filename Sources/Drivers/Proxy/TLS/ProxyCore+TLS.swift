@@ -12,7 +12,8 @@ extension ProxyCore {
         guard let settings = configuration.upstreamTLS else { return nil }
         let tls = try settings.handler()
         let handler = TLSUpstreamHandler(
-            settings, tls, within: timeout, on: eventLoop,
+            settings.authority, tls, within: timeout, on: eventLoop,
+            rewriter: UpstreamRewriter(settings.authority, rewrites: settings.rewritesHost),
             onRefusal: { [weak self, weak session] failure, sent in
                 guard let self, let session, tlsFailed(failure, for: session, sent: sent) else { return false }
                 return true

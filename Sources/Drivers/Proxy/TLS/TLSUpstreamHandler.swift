@@ -6,7 +6,8 @@ internal import NIOTLS
 /// The handler between the TLS of an upstream's channel and the session's ``SocketHandler``.
 ///
 /// Reports the channel as active when the handshake is complete, and passes the plain bytes through an
-/// ``ForwardProxy/UpstreamRewriter``. A handshake that fails fails the dial with a ``ForwardProxy/TLSFailure``.
+/// ``ForwardProxy/UpstreamRewriter``, if there is one. A handshake that fails fails the dial with a
+/// ``ForwardProxy/TLSFailure``.
 final class TLSUpstreamHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -25,7 +26,7 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
     private let tls: NIOSSLClientHandler
     private let deadline: NIODeadline
     private let timeout: TimeAmount
-    private var rewriter: UpstreamRewriter
+    private var rewriter: UpstreamRewriter?
     private var state = State.connecting
     private var timer: Scheduled<Void>?
     private let handshake: EventLoopPromise<Void>
@@ -38,33 +39,45 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
     private var sent: ByteBuffer? = ByteBuffer()
     private var upstreamHasSent = false
     /// Whether the upstream has ended its stream without close_notify.
-    private var isTruncated = false
+    private(set) var isTruncated = false
+    /// The application protocol that the upstream has chosen.
+    private(set) var negotiatedProtocol: String?
     private var isAborting = false
 
     /// The most bytes of the client that are kept for ``onRefusal``.
     static let sentBytesMax = 64 << 10
 
     init(
-        _ settings: UpstreamTLS, _ tls: NIOSSLClientHandler, within timeout: TimeAmount,
-        on eventLoop: any EventLoop, onRefusal: @escaping (TLSFailure, ByteBuffer) -> Bool,
-        onRewriting: @escaping (UpstreamRewriter.Action) -> Void
+        _ authority: OriginAuthority, _ tls: NIOSSLClientHandler, within timeout: TimeAmount,
+        on eventLoop: any EventLoop, rewriter: UpstreamRewriter? = nil,
+        onRefusal: @escaping (TLSFailure, ByteBuffer) -> Bool,
+        onRewriting: @escaping (UpstreamRewriter.Action) -> Void = { _ in }
     ) {
-        authority = settings.authority
+        self.authority = authority
         self.tls = tls
         self.timeout = timeout
         deadline = .now() + timeout
         handshake = eventLoop.makePromise()
         self.onRefusal = onRefusal
         self.onRewriting = onRewriting
-        rewriter = UpstreamRewriter(settings.authority, rewrites: settings.rewritesHost)
+        self.rewriter = rewriter
     }
+
+    /// The version of the connection, and the certificate of the upstream.
+    var version: TLSVersion? { tls.tlsVersion }
+    var peerCertificate: NIOSSLCertificate? { tls.peerCertificate }
 
     /// Succeeds when the handshake is complete.
     var handshakeResult: EventLoopFuture<Void> { handshake.futureResult }
 
     // MARK: Handshake
 
-    func channelActive(context: ChannelHandlerContext) {
+    func handlerAdded(context: ChannelHandlerContext) { if context.channel.isActive { begin(context) } }
+
+    func channelActive(context: ChannelHandlerContext) { begin(context) }
+
+    private func begin(_ context: ChannelHandlerContext) {
+        guard state == .connecting else { return }
         state = .handshaking
         let timeout = timeout
         timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
@@ -106,7 +119,9 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
-        case TLSUserEvent.handshakeCompleted: complete(context)
+        case TLSUserEvent.handshakeCompleted(let name):
+            negotiatedProtocol = name
+            complete(context)
         case ChannelEvent.inputClosed where state == .established: finish(context)
         case is TLSUserEvent, ChannelEvent.inputClosed: break
         default: context.fireUserInboundEventTriggered(event)
@@ -141,21 +156,24 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
         guard state == .established else { return }
         upstreamHasSent = true
         sent = nil
-        rewriter.receivedFromUpstream(unwrapInboundIn(data))
+        guard rewriter != nil else { return context.fireChannelRead(data) }
+        rewriter?.receivedFromUpstream(unwrapInboundIn(data))
         // The response to an upgrade releases bytes of the client.
         if perform(context) { context.flush() }
     }
 
     /// Whether the upstream's stream has ended without close_notify inside a message.
-    private var isCutShort: Bool { isTruncated && !rewriter.isBetweenResponses }
+    private var isCutShort: Bool { isTruncated && rewriter?.isBetweenResponses == false }
 
     /// Handles the end of the upstream's stream. Without close_notify it may be the work of an attacker, unless a message
     /// has just ended (RFC 9112, 9.8): the session sees an aborted connection then.
     private func finish(_ context: ChannelHandlerContext) {
         if isCutShort { return abort(context) }
-        isTruncated = false
-        rewriter.upstreamFinished()
-        perform(context)
+        if rewriter != nil {
+            isTruncated = false
+            rewriter?.upstreamFinished()
+            perform(context)
+        }
         context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
     }
 
@@ -164,8 +182,8 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         let bytes = unwrapOutboundIn(data)
         keep(bytes)
-        if bytes.readableBytes == 0 { return context.write(data, promise: promise) }
-        rewriter.receivedFromClient(bytes)
+        if bytes.readableBytes == 0 || rewriter == nil { return context.write(data, promise: promise) }
+        rewriter?.receivedFromClient(bytes)
         perform(context)
         // An empty write is complete when all earlier ones are.
         if let promise { context.write(wrapOutboundOut(ByteBuffer()), promise: promise) }
@@ -179,7 +197,7 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if mode == .output {
-            rewriter.clientFinished()
+            rewriter?.clientFinished()
             perform(context)
             return context.close(mode: mode, promise: promise)
         }
@@ -196,7 +214,7 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
     @discardableResult
     private func perform(_ context: ChannelHandlerContext) -> Bool {
         var hasWritten = false
-        while let action = rewriter.takeAction() {
+        while let action = rewriter?.takeAction() {
             switch action {
             case .send(let bytes):
                 context.write(wrapOutboundOut(bytes), promise: nil)

@@ -15,36 +15,17 @@ internal import NIOSSL
 /// Clients speak HTTP to the proxy. The proxy verifies the certificate of the upstream and offers HTTP/1.1 only. Such a
 /// proxy does not use the fast path.
 public struct UpstreamTLS: Sendable {
-    /// The certificate and the private key of the proxy, for an upstream that demands them, in PEM form.
-    public struct Identity: Sendable, CustomStringConvertible {
-        /// The certificate, followed by those of intermediate authorities.
-        public var certificates: [UInt8]
-        /// The private key, not encrypted.
-        public var key: [UInt8]
-
-        /// Creates an identity.
-        public init(certificates: [UInt8], key: [UInt8]) {
-            self.certificates = certificates
-            self.key = key
-        }
-
-        public var description: String { "certificate and key" }
-    }
-
     /// What the settings are made of.
     private struct Source: Hashable {
         var authority: OriginAuthority
-        var authorities: [UInt8]?
-        var certificates: [UInt8]?
-        var key: [UInt8]?
-        var isVerified: Bool
+        var certificates: UpstreamCertificates
         var rewritesHost: Bool
     }
 
     private let source: Source
     let context: NIOSSLContext
     /// Whether the certificate of the upstream is verified.
-    public var isVerified: Bool { source.isVerified }
+    public var isVerified: Bool { source.certificates.isVerified }
     /// Whether the names in messages are changed (``ForwardProxy/UpstreamRewriter``).
     public var rewritesHost: Bool { source.rewritesHost }
     var authority: OriginAuthority { source.authority }
@@ -57,23 +38,14 @@ public struct UpstreamTLS: Sendable {
     /// The host and the port of the upstream.
     public var endpoint: Endpoint { Endpoint(host: authority.destination.host, port: authority.destination.port) }
 
-    /// The time for which a closed connection waits for the upstream's close_notify, which has no effect on the client.
-    private static let closeTimeMax = TimeAmount.milliseconds(250)
-    /// The maximum number of bytes of a file of certificates or keys. The certificates of the public authorities have
-    /// about 250 kB.
-    public static let fileBytesMax = 4 << 20
-
     /// Creates the settings; reads the system's certificates of authorities, which takes some milliseconds.
     ///
     /// - Parameters:
     ///   - url: The URL of the upstream, without a path.
-    ///   - authorities: The certificates of the trusted authorities in PEM form, in place of those of the system.
-    ///   - identity: The certificate for an upstream that demands one.
-    ///   - isVerified: Whether the certificate of the upstream is verified.
+    ///   - certificates: The certificates of the connections.
     ///   - rewritesHost: Whether the names in messages are changed.
     public init(
-        url: String, authorities: [UInt8]? = nil, identity: Identity? = nil, isVerified: Bool = true,
-        rewritesHost: Bool = true
+        url: String, _ certificates: UpstreamCertificates = UpstreamCertificates(), rewritesHost: Bool = true
     ) throws(UpstreamTLSError) {
         let authority: OriginAuthority
         do throws(UpstreamURLError) {
@@ -81,47 +53,8 @@ public struct UpstreamTLS: Sendable {
         } catch {
             throw UpstreamTLSError(part: .url, problem: error.problem)
         }
-        source = Source(
-            authority: authority, authorities: authorities, certificates: identity?.certificates, key: identity?.key,
-            isVerified: isVerified, rewritesHost: rewritesHost)
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.minimumTLSVersion = .tlsv12
-        configuration.applicationProtocols = ["http/1.1"]
-        configuration.shutdownTimeout = Self.closeTimeMax
-        configuration.certificateVerification = isVerified ? .fullVerification : .none
-        if let authorities {
-            configuration.trustRoots = .certificates(try Self.certificates(authorities, .authorities))
-        }
-        if let identity {
-            configuration.certificateChain = try Self.certificates(identity.certificates, .certificate)
-                .map { .certificate($0) }
-            guard let key = try? NIOSSLPrivateKey(bytes: identity.key, format: .pem) else {
-                throw UpstreamTLSError(part: .key, problem: "there is no private key in PEM form, without a passphrase")
-            }
-            configuration.privateKey = .privateKey(key)
-        }
-        do {
-            context = try NIOSSLContext(configuration: configuration)
-        } catch {
-            if case NIOSSLError.failedToLoadPrivateKey = error {
-                throw UpstreamTLSError(part: .key, problem: "the private key does not belong to the certificate")
-            }
-            // Images of containers often have no store of certificates.
-            throw UpstreamTLSError(
-                part: .authorities,
-                problem: authorities == nil
-                    ? "this system has no certificates of authorities; install ca-certificates, or give those to trust"
-                    : "the certificates cannot be used: \(error)")
-        }
-    }
-
-    private static func certificates(
-        _ bytes: [UInt8], _ part: UpstreamTLSError.Part
-    ) throws(UpstreamTLSError) -> [NIOSSLCertificate] {
-        guard let certificates = try? NIOSSLCertificate.fromPEMBytes(bytes), !certificates.isEmpty else {
-            throw UpstreamTLSError(part: part, problem: "there is no certificate in PEM form (BEGIN CERTIFICATE)")
-        }
-        return certificates
+        source = Source(authority: authority, certificates: certificates, rewritesHost: rewritesHost)
+        context = try certificates.context(protocols: ["http/1.1"])
     }
 
     /// Returns whether a text is the URL of an upstream with TLS.

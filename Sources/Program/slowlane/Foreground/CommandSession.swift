@@ -42,11 +42,13 @@ struct CommandSession {
             console.error("\(error)")
             throw ExitStatus.unavailable
         }
+        let trust = try configuration.interception.map { try trustFolder($0) }
+        defer { trust?.remove() }
         let report = try reportFolder.map { try CommandReport(folder: $0, console) }
         try await report?.start(proxy, configuration, conditions)
         let signals = SignalForwarder()
         let names = CommandNames(proxy, configuration.forward?.rules ?? HostRules())
-        let process = try start(proxy, redirections, names)
+        let process = try start(proxy, redirections, names, trust)
         signals.forward(to: process)
         let status = await withCheckedContinuation { continuation in
             Thread.detachNewThread { continuation.resume(returning: process.wait()) }
@@ -65,20 +67,47 @@ struct CommandSession {
         return summary
     }
 
+    /// Writes the certificates that the command must trust. Prints an error and throws an exit status if that fails.
+    private func trustFolder(_ interception: Interception) throws -> TrustFolder {
+        let authority = interception.authority
+        do {
+            let folder = try TrustFolder(
+                TrustFolder.Authority(
+                    certificate: authority.certificatePEM, keyDigest: authority.keyDigest,
+                    javaKeyStore: { authority.javaKeyStore(with: $0) }))
+            if !isQuiet {
+                let notes =
+                    [
+                        "intercepting TLS of \(interception.hosts); apps that pin certificates or have a trust store of "
+                            + "their own (Firefox, Swift on NIOSSL) refuse the connection"
+                    ] + folder.limitations
+                for note in notes { console.print("slowlane: note: \(note)", to: .progress) }
+            }
+            return folder
+        } catch {
+            console.error("cannot write the certificates for the command: \(error.localizedDescription)")
+            throw ExitStatus.unavailable
+        }
+    }
+
     private func start(
-        _ proxy: Proxy, _ redirections: RedirectedConnections, _ names: CommandNames
+        _ proxy: Proxy, _ redirections: RedirectedConnections, _ names: CommandNames, _ trust: TrustFolder?
     ) throws -> CommandProcess {
-        let variables = ProxyVariables(port: proxy.address.port, bypass: bypass)
+        let command = trust?.command(command) ?? command
+        let present = ProcessInfo.processInfo.environment["JAVA_TOOL_OPTIONS"]
+        let java = [present, trust?.javaOptions].compactMap { $0 }.joined(separator: " ")
+        var variables = trust?.variables ?? []
         do {
             switch mode {
             case .env:
-                let java = ProcessInfo.processInfo.environment["JAVA_TOOL_OPTIONS"]
+                let proxyVariables = ProxyVariables(port: proxy.address.port, bypass: bypass)
+                variables += proxyVariables.variables(javaOptions: java.isEmpty ? nil : java)
                 return try CommandProcess(
-                    variables.command(command), variables: variables.variables(javaOptions: java),
-                    openFilesMax: openFilesMax)
+                    proxyVariables.command(command), variables: variables, openFilesMax: openFilesMax)
             case .connect:
+                if trust?.javaOptions != nil { variables.append(("JAVA_TOOL_OPTIONS", java)) }
                 return try CommandProcess(
-                    command, variables: [], openFilesMax: openFilesMax,
+                    command, variables: variables, openFilesMax: openFilesMax,
                     redirection: redirection(to: proxy, redirections, names))
             }
         } catch let error as CommandProcess.StartError {

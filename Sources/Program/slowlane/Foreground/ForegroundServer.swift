@@ -89,7 +89,9 @@ struct ForegroundServer {
         }
         let api = API(
             seed: seed, limits: limits, metrics: metrics, version: SlowlaneVersion.current,
-            dashboard: dashboard, on: MultiThreadedEventLoopGroup.singleton, logger: logger)
+            dashboard: dashboard,
+            authority: { () throws(CertificateAuthorityError) in try AuthorityFolder.ofUser().load() },
+            on: MultiThreadedEventLoopGroup.singleton, logger: logger)
         // A signal may arrive as soon as the line "listening" is printed.
         let events = ForegroundEvents()
         if stopsWithParent { ParentMonitor.start(events.parent) { events.receive(.parentExited) } }

@@ -69,7 +69,21 @@ enum SystemCheck {
             fastPath(),
             connectMode(),
             capture(),
-        ]
+        ] + [authority()].compactMap { $0 }
+    }
+
+    /// The authority of intercepted connections on disk, if there is one.
+    private static func authority() -> Finding? {
+        let folder = AuthorityFolder.ofUser()
+        do throws(CertificateAuthorityError) {
+            guard let authority = try folder.load() else { return nil }
+            try authority.check(authority.hosts, now: Int64(Date().timeIntervalSince1970))
+            return .ok("the authority of 'slowlane ca' may certify \(authority.hosts)")
+        } catch {
+            return .limitation(
+                "the authority of 'slowlane ca' cannot be used: \(error)",
+                remedy: "run 'slowlane ca delete' and 'slowlane ca create'")
+        }
     }
 
     private static func loopback(_ host: String, isNeeded: Bool) async -> Finding {
