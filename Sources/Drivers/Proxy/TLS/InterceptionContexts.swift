@@ -33,7 +33,9 @@ final class InterceptionContexts {
     /// Returns the application protocols of a client that the proxy understands, in the client's order; `nil` if the client
     /// demands others.
     static func protocols(of hello: ClientHello) -> [String]? {
-        let known = hello.protocols.filter { protocols.contains($0) }
+        // Each once: a list of the client is the key of a context.
+        var known: [String] = []
+        for name in hello.protocols where protocols.contains(name) && !known.contains(name) { known.append(name) }
         return known.isEmpty && !hello.protocols.isEmpty ? nil : known
     }
 
