@@ -4,7 +4,7 @@
 /// pieces in which the bytes arrive. The points are in the order in which an exchange reaches them. The raw values are
 /// the names in scenario files.
 ///
-/// The cases describe HTTP/1.1. A stream of HTTP/2 has the same points, at its frames (`docs/http2.md`).
+/// The cases describe HTTP/1.1. A stream of HTTP/2 has the same points, at its frames (`docs/reference/http2.md`).
 public enum FaultPoint: String, Hashable, Sendable, CaseIterable, Comparable {
     /// The request has begun to enter the link; none of its bytes has entered.
     case beforeRequest = "before-request"

@@ -311,7 +311,7 @@ extension StreamTracker {
         releaseSample(id, .up)
     }
 
-    private mutating func releaseSample(_ id: UInt32, _ direction: Direction) {
+    mutating func releaseSample(_ id: UInt32, _ direction: Direction) {
         sampleBytes -= streams[id]?[direction].sample?.count ?? 0
         streams[id]?[direction].sample = nil
     }

@@ -342,6 +342,7 @@ struct StreamTracker {
         else { return }
         miss(id)
         releaseHead(id)
+        releaseSample(id, .down)
         // Late frames do not wait.
         timed.removeAll { $0 == id }
         for direction in Direction.allCases where !stream[direction].discards { streams[id]?[direction].gate = .open }
