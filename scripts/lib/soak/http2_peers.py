@@ -98,7 +98,8 @@ class Peer(asyncio.Protocol):
                     break
                 room = self.connection.local_flow_control_window(stream)
                 size = min(self.left[stream], room, FRAME_MAX, self.rnd.choice([1, 100, 5_000, FRAME_MAX]))
-                if size == 0 and self.left[stream]:
+                # Smaller SETTINGS of the peer may have made the window negative.
+                if size < 0 or size == 0 and self.left[stream]:
                     break
                 self.left[stream] -= size
                 is_last = self.left[stream] == 0
