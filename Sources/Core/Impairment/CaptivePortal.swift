@@ -6,6 +6,9 @@ internal import Wire
 struct CaptivePortal {
     private var parser = HTTPParser(.requests)
     private var head: HTTPRequestHead?
+    /// The first bytes, while they may be the preface of HTTP/2.
+    private var opening: ByteBuffer? = ByteBuffer()
+    private var streams: PortalStreams?
     /// Whether a response has closed the connection; bytes after its request are discarded.
     private(set) var hasClosed = false
 
@@ -38,6 +41,24 @@ struct CaptivePortal {
     /// begins with TLS.
     private mutating func respond(to bytes: ByteBuffer) -> [SocketEvent] {
         if hasClosed { return [] }
+        var bytes = bytes
+        if var first = opening {
+            first.writeImmutableBuffer(bytes)
+            let preface = HTTP2Frame.preface.prefix(first.readableBytes)
+            let mayBeHTTP2 = first.readableBytesView.starts(with: preface)
+            opening = mayBeHTTP2 && preface.count < HTTP2Frame.preface.count ? first : nil
+            if opening != nil { return [] }
+            if mayBeHTTP2 {
+                first.moveReaderIndex(forwardBy: preface.count)
+                streams = PortalStreams()
+            }
+            bytes = first
+        }
+        if streams != nil {
+            let frames = streams?.respond(to: bytes) ?? ByteBuffer()
+            if streams?.hasFailed == true { return [.gone(.server)] }
+            return frames.readableBytes > 0 ? [.bytes(frames, from: .server)] : []
+        }
         parser.received(bytes)
         var responses = ByteBuffer()
         do throws(HTTPError) {

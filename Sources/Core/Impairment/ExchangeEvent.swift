@@ -55,6 +55,8 @@ public enum ExchangeEvent: Sendable {
     /// point: bytes of the request written to the server, or bytes of the response written to the client. On HTTP/2,
     /// bytes of DATA.
     case faultInjected(ExchangeID, rule: Int, point: FaultPoint, offset: Int64)
+    /// The connection of faults that send PING has ended: the number of the rule, and the numbers of acknowledged and of sent PING.
+    case pings(ExchangeID, rule: Int, acknowledged: UInt32, sent: UInt32)
     /// A fault will not fire, because the exchange did not reach its point.
     case faultMissed(ExchangeID, rule: Int, point: FaultPoint)
     /// The response is a 101, or a 2xx to CONNECT: the bytes that follow it are not HTTP; they pass unchanged and are
@@ -78,7 +80,8 @@ extension ExchangeEvent {
             .responseStarted(let id, _), .responseSampled(let id, _), .responseRead(let id, _, _),
             .responseDelivered(let id, _, _),
             .interrupted(let id),
-            .faultInjected(let id, _, _, _), .faultMissed(let id, _, _), .protocolSwitched(let id):
+            .faultInjected(let id, _, _, _), .pings(let id, _, _, _), .faultMissed(let id, _, _),
+            .protocolSwitched(let id):
             id
         case .notHTTP, .tls, .handshakeFault: nil
         }
@@ -108,6 +111,8 @@ extension ExchangeEvent: CustomStringConvertible {
         case .interrupted(let id): "\(id.number) interrupted"
         case .faultInjected(let id, let rule, let point, let offset):
             "\(id.number) fault of rule \(rule) at \(point.rawValue) after \(offset) B"
+        case .pings(let id, let rule, let acknowledged, let sent):
+            "\(id.number) PING of rule \(rule) acknowledged \(acknowledged) of \(sent)"
         case .faultMissed(let id, let rule, let point):
             "\(id.number) fault of rule \(rule) missed \(point.rawValue)"
         case .protocolSwitched(let id): "\(id.number) protocol switched"

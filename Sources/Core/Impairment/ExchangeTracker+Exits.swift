@@ -9,7 +9,7 @@ extension ExchangeTracker {
         now = max(now, time)
         if hold != nil || isEnding { return 0 }
         var limit = Int64.max
-        if let streams { limit = streams.allowance(direction) }
+        if !streams.isEmpty { limit = streams[0].allowance(direction) }
         if let offset = discardsFrom[direction] { limit = max(0, offset - written[direction]) }
         if faultCount > 0 {
             for exchange in exchanges {
@@ -40,9 +40,9 @@ extension ExchangeTracker {
         now = max(now, time)
         let before = written[direction]
         written[direction] += Int64(count)
-        if streams != nil {
+        if !streams.isEmpty {
             let total = written[direction]
-            streams?.wrote(direction, total: total)
+            streams[0].wrote(direction, total: total)
             return takeStreamActions()
         }
         if let throttle = throttles[direction].first, let start = throttle.start, written[direction] > start {

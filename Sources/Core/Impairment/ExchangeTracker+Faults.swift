@@ -8,7 +8,7 @@ extension ExchangeTracker {
     /// Gives an exchange a fault, unless it has one or a fault has replaced its response.
     mutating func set(_ fault: ExchangeRegistry.Fault, _ index: Int) {
         if exchanges[index].fault != nil || exchanges[index].isReplied { return }
-        if fault.action.isForHTTP2 {
+        if fault.action.isForHTTP2, exchanges[index].upgradeSettings == nil || fault.point <= .beforeRequestEnd {
             return report(.faultMissed(exchanges[index].id, rule: fault.rule, point: fault.point))
         }
         exchanges[index].fault = fault
@@ -48,7 +48,7 @@ extension ExchangeTracker {
         if fault.point == .beforeRequest, let request { pass(.up, to: request.start) }
         switch fault.action {
         case .reset, .resetStream, .resetConnection: end(.abort(fault.point, fault.side), at: fault.point)
-        case .goAway, .limitStreams, .ignorePings: break
+        case .goAway, .limitStreams, .ignorePings, .ping, .blockWindow, .dropTrailers, .truncateHeaders: break
         case .close: end(.close(fault.point, fault.side), at: fault.point)
         case .stall: stall(fault, index)
         case .delay(let time): hold = Hold(fault: fault, deadline: now + time, isReport: false)
@@ -141,7 +141,7 @@ extension ExchangeTracker {
     private mutating func dropWaiting() {
         hold = nil
         throttles = PerDirection(up: [], down: [])
-        streams?.drop()
+        for index in streams.indices { streams[index].drop() }
         opening = nil
         for direction in Direction.allCases {
             withheld[direction] = ByteQueue()
@@ -222,8 +222,10 @@ extension ExchangeTracker {
         _ fault: ExchangeRegistry.Fault, into id: ExchangeID, _ registry: inout ExchangeRegistry, at time: Instant
     ) -> Bool {
         now = max(now, time)
-        guard isTracking, !isEnded, fault.action.problem == nil, fault.action.problem(at: fault.point) == nil,
-            let index = exchanges.firstIndex(where: { $0.id == id }), exchanges[index].fault == nil,
+        guard isTracking, !isEnded, fault.action.problem == nil, fault.action.problem(at: fault.point) == nil
+        else { return false }
+        if !streams.isEmpty { return streams[0].inject(fault, id.stream ?? 1) }
+        guard let index = exchanges.firstIndex(where: { $0.id == id }), exchanges[index].fault == nil,
             !exchanges[index].isReplied, !responseHasBegun(index)
         else { return false }
         let direction: Direction = fault.point <= .beforeRequestEnd ? .up : .down
@@ -253,7 +255,7 @@ extension ExchangeTracker {
     /// Withdraws the injected faults except those for whose sake part of a response has been withheld.
     mutating func withdrawFaults(_ registry: inout ExchangeRegistry) {
         let now = now
-        streams?.removeFaults(of: nil, &registry, at: now)
+        for index in streams.indices { streams[index].removeFaults(of: nil, &registry, at: now) }
         takeStreamActions()
         for index in exchanges.indices where exchanges[index].fault != nil {
             if index == withheldResponse && responseHasBegun(index) { continue }
@@ -268,9 +270,9 @@ extension ExchangeTracker {
     /// stay stalled, and a response stays withheld whose first bytes have been discarded.
     mutating func removeFaults(of rule: Int, _ registry: inout ExchangeRegistry, at time: Instant) {
         now = max(now, time)
-        if streams != nil {
+        if !streams.isEmpty {
             let now = now
-            streams?.removeFaults(of: rule, &registry, at: now)
+            streams[0].removeFaults(of: rule, &registry, at: now)
             takeStreamActions()
             return finishWaiting(&registry)
         }

@@ -61,7 +61,9 @@ extension ExchangeTracker {
             for direction in directions { stall(direction, from: written[direction]) }
         case .delay(let time): hold = Hold(fault: fault, deadline: now + time, isReport: false)
         // Not possible in a rule of handshakes.
-        case .resetStream, .resetConnection, .throttle, .respond, .report, .goAway, .limitStreams, .ignorePings: break
+        case .resetStream, .resetConnection, .throttle, .respond, .report, .goAway, .limitStreams, .ignorePings, .ping,
+            .blockWindow, .dropTrailers, .truncateHeaders:
+            break
         }
     }
 

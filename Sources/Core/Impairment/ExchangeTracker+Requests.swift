@@ -114,6 +114,11 @@ extension ExchangeTracker {
     /// Ends the wait of a request for the decision on its faults, and continues with what follows it.
     mutating func admit(_ id: ExchangeID, _ registry: inout ExchangeRegistry, at time: Instant) {
         now = max(now, time)
+        if !streams.isEmpty {
+            let now = now
+            streams[0].decided(id.stream ?? 1, &registry, at: now)
+            takeStreamActions()
+        }
         if request?.id == id, request?.isAwaitingDecision == true {
             request?.isAwaitingDecision = false
             request?.isDecided = true

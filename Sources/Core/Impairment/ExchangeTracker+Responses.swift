@@ -70,6 +70,8 @@ extension ExchangeTracker {
             reportRequested(registry)
             match(&registry)
         }
+        if head.upgradesToHTTP2, upgradeToStreams(index, at: range.upperBound, &registry) { return }
+        if exchanges[index].fault?.action.isForHTTP2 == true { miss(index) }
         exchanges[index].responseHasBegun = true
         responseBodyBytes = 0
         responseSample =
@@ -101,7 +103,7 @@ extension ExchangeTracker {
     }
 
     /// The methods whose responses are not sampled: the safe ones (RFC 9110, section 9.2.1).
-    private static let readMethods: Set<String> = ["GET", "HEAD", "OPTIONS", "TRACE"]
+    static let readMethods: Set<String> = ["GET", "HEAD", "OPTIONS", "TRACE"]
 
     private mutating func sampleResponse(_ piece: ByteBuffer) {
         guard let count = responseSample?.count, count < ExchangeTracking.bodySampleMax else { return }

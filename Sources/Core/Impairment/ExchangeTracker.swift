@@ -122,17 +122,9 @@ struct ExchangeTracker {
     var waitingEnds = PerDirection<StreamEnd?>(up: nil, down: nil)
     /// The first bytes of both streams while they may be those of HTTP/2; `nil` once that is known.
     var opening: PerDirection<ByteBuffer>? = PerDirection(up: ByteBuffer(), down: ByteBuffer())
-    /// The streams, if the connection is HTTP/2. The state of HTTP/1.1 stays as it was created.
-    var streams: StreamTracker? {
-        get { streamStorage.first }
-        _modify {
-            var value = streamStorage.popLast()
-            defer { if let value { streamStorage.append(value) } }
-            yield &value
-        }
-    }
-    /// ``streams`` or nothing, outside of this value: most connections have none, and they take a kilobyte.
-    private var streamStorage: [StreamTracker] = []
+    /// The streams, if the connection is HTTP/2; otherwise empty, because most connections have none, and they take a
+    /// kilobyte. The state of HTTP/1.1 stays as it was created.
+    var streams: [StreamTracker] = []
     /// Bytes that have left ``withheld``: those that entered the link or were dropped.
     var consumed = PerDirection(up: Int64(0), down: Int64(0))
     /// Bytes that have entered the link, and those that have been written.
@@ -177,13 +169,14 @@ struct ExchangeTracker {
     /// enter the link.
     var bytesKept: Int {
         requests.bytesKept + responses.bytesKept + (request?.sample.count ?? 0)
-            + (responseSample?.count ?? 0) + bytesWaiting(.up) + bytesWaiting(.down) + (streams?.bytesKept ?? 0)
+            + (responseSample?.count ?? 0) + bytesWaiting(.up) + bytesWaiting(.down)
+            + (streams.isEmpty ? 0 : streams[0].bytesKept)
     }
 
     /// Returns the bytes that wait at an entry.
     func bytesWaiting(_ direction: Direction) -> Int {
         withheld[direction].count + unparsed[direction].count + (opening?[direction].readableBytes ?? 0)
-            + (streams?.bytesWaiting(direction) ?? 0)
+            + (streams.isEmpty ? 0 : streams[0].bytesWaiting(direction))
     }
 
     /// Returns the next output.
@@ -222,9 +215,9 @@ struct ExchangeTracker {
     /// Reports that time has passed: ends a hold that is due.
     mutating func advance(to time: Instant, _ registry: inout ExchangeRegistry) {
         now = max(now, time)
-        if streams != nil {
+        if !streams.isEmpty {
             let now = now
-            streams?.advance(to: now, &registry)
+            streams[0].advance(to: now, &registry)
             takeStreamActions()
             return finishWaiting(&registry)
         }
@@ -237,7 +230,7 @@ struct ExchangeTracker {
 
     /// The time at which ``advance(to:_:)`` must be called next.
     var nextDeadline: Instant? {
-        if let streams { return streams.nextDeadline }
+        if !streams.isEmpty { return streams[0].nextDeadline }
         if let hold { return hold.deadline }
         var deadline: Instant?
         for direction in Direction.allCases {
@@ -249,8 +242,8 @@ struct ExchangeTracker {
 
     /// Reports the end of the connection.
     mutating func connectionEnded() {
-        if streams != nil {
-            streams?.connectionEnded()
+        if !streams.isEmpty {
+            streams[0].connectionEnded()
             takeStreamActions()
         }
         for exchange in exchanges where !exchange.isDelivered {
@@ -271,7 +264,7 @@ struct ExchangeTracker {
     mutating func process(_ bytes: ByteBuffer, _ direction: Direction, _ registry: inout ExchangeRegistry) {
         if isEnded || discardsFrom[direction] != nil { return }
         if opening != nil { return processOpening(bytes, direction, &registry) }
-        if streams != nil { return processStreams(bytes, direction, &registry) }
+        if !streams.isEmpty { return processStreams(bytes, direction, &registry) }
         if isTracking, direction == .up { beginHandshake(with: bytes, &registry) }
         if !isTracking {
             entered[direction] += Int64(bytes.readableBytes)
@@ -318,7 +311,7 @@ struct ExchangeTracker {
     /// Returns whether the end of a sender's stream must wait: for a hold, or for the decision on a request.
     private func mustEndWait(_ direction: Direction) -> Bool {
         hold != nil || (direction == .up && request?.isAwaitingDecision == true)
-            || streams?.mustEndWait(direction) == true
+            || (!streams.isEmpty && streams[0].mustEndWait(direction))
     }
 
     /// Passes on the ends of streams that have waited.
@@ -334,7 +327,7 @@ struct ExchangeTracker {
         _ direction: Direction, _ end: StreamEnd, _ registry: inout ExchangeRegistry
     ) {
         if opening != nil { endOpening(isHTTP2: false, &registry) }
-        if streams != nil {
+        if !streams.isEmpty {
             passIncompleteFrame(direction)
         } else if isTracking && !isEnded {
             if case .finished = end, direction == .down {

@@ -40,11 +40,20 @@ public enum FaultAction: Hashable, Sendable {
     case limitStreams(Int)
     /// Discard PING of a client of HTTP/2 from now on, so that they get no response.
     case ignorePings
+    /// Send PING to a client of HTTP/2, now and after each later frame of the response, and count the acknowledgements.
+    case ping
+    /// Withhold WINDOW_UPDATE of HTTP/2 from the sender of the message from now on, so that its window does not open again:
+    /// those of the stream, with `connection` also those of the connection.
+    case blockWindow(connection: Bool)
+    /// Deliver END_STREAM of a response of HTTP/2 without its trailers.
+    case dropTrailers
+    /// Deliver half of the header block at the point, and nothing more in that direction of the connection of HTTP/2.
+    case truncateHeaders
 
     /// Whether the action is possible on HTTP/2 only.
     var isForHTTP2: Bool {
         switch self {
-        case .goAway, .limitStreams, .ignorePings: true
+        case .goAway, .limitStreams, .ignorePings, .ping, .blockWindow, .dropTrailers, .truncateHeaders: true
         default: false
         }
     }
@@ -61,6 +70,12 @@ public enum FaultAction: Hashable, Sendable {
             "respond is not possible at \(point.rawValue): the client has received the head of the server's response"
         case .throttle where point == .afterResponse:
             "throttle is not possible at \(point.rawValue): no byte of the response is left"
+        case .blockWindow where point == .afterResponse:
+            "block-window is not possible at \(point.rawValue): no byte of the response is left"
+        case .dropTrailers where point == .afterResponse:
+            "drop-trailers is not possible at \(point.rawValue): the client has the trailers"
+        case .truncateHeaders where point != .beforeRequest && point != .beforeResponse:
+            "truncate-headers is possible at before-request and before-response only"
         default: nil
         }
     }
@@ -77,7 +92,9 @@ public enum FaultAction: Hashable, Sendable {
         case .respond(let reply): return reply.problem
         case .limitStreams(let count):
             return (0...Self.streamsMax).contains(count) ? nil : "limit-streams must be 0 to \(Self.streamsMax)"
-        case .reset, .resetStream, .resetConnection, .close, .stall, .goAway, .ignorePings: return nil
+        case .reset, .resetStream, .resetConnection, .close, .stall, .goAway, .ignorePings, .ping, .blockWindow,
+            .dropTrailers, .truncateHeaders:
+            return nil
         }
     }
 
@@ -101,7 +118,9 @@ public enum FaultAction: Hashable, Sendable {
     var discardsResponse: Bool {
         switch self {
         case .reset, .resetStream, .resetConnection, .close, .stall, .respond: true
-        case .delay, .throttle, .report, .goAway, .limitStreams, .ignorePings: false
+        case .delay, .throttle, .report, .goAway, .limitStreams, .ignorePings, .ping, .blockWindow, .dropTrailers,
+            .truncateHeaders:
+            false
         }
     }
 }

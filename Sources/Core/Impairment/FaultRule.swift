@@ -97,7 +97,8 @@ public struct FaultRule: Hashable, Sendable {
         if side != nil {
             switch action {
             case .reset, .resetStream, .resetConnection, .close, .stall: break
-            case .delay, .throttle, .respond, .report, .goAway, .limitStreams, .ignorePings:
+            case .delay, .throttle, .respond, .report, .goAway, .limitStreams, .ignorePings, .ping, .blockWindow,
+                .dropTrailers, .truncateHeaders:
                 return "side applies to reset, close and stall only"
             }
         }
@@ -107,7 +108,8 @@ public struct FaultRule: Hashable, Sendable {
     private func problem(at handshake: HandshakePoint) -> String? {
         switch action {
         case .reset, .close, .stall, .delay: break
-        case .resetStream, .resetConnection, .throttle, .respond, .report, .goAway, .limitStreams, .ignorePings:
+        case .resetStream, .resetConnection, .throttle, .respond, .report, .goAway, .limitStreams, .ignorePings, .ping,
+            .blockWindow, .dropTrailers, .truncateHeaders:
             return "the actions of a fault of TLS are reset, close, stall and delay"
         }
         if case .delay = action, side != nil { return "side applies to reset, close and stall only" }

@@ -56,14 +56,14 @@ extension Conduit {
 extension ExchangeTracker {
     /// Whether a request is being read, or a response has not been delivered.
     fileprivate var hasOpenExchange: Bool {
-        request != nil || exchanges.contains { !$0.isDelivered } || streams?.hasOpenStream == true
+        request != nil || exchanges.contains { !$0.isDelivered } || (!streams.isEmpty && streams[0].hasOpenStream)
     }
 
     /// Whether an exchange has been completed, and the last byte in each direction was the end of a message. Before the
     /// first message, bytes may wait in the socket of a peer that does not speak HTTP.
     fileprivate var isBetweenExchanges: Bool {
-        if let streams {
-            return isTracking && streams.lastClientStream > 0 && !hasOpenExchange && streams.bytesKept == 0
+        if !streams.isEmpty {
+            return isTracking && streams[0].lastClientStream > 0 && !hasOpenExchange && streams[0].bytesKept == 0
         }
         return isTracking && messageEnd.up > 0 && !hasOpenExchange && requests.bytesKept == 0
             && responses.bytesKept == 0

@@ -17,6 +17,8 @@ struct TrackedExchange {
     let requestStart: Int64
     let requestHeadEnd: Int64
     let requestFraming: HTTPBodyFraming
+    /// The SETTINGS of a request for an upgrade to HTTP/2.
+    let upgradeSettings: [UInt8]?
     /// The first byte of the request's body.
     var requestBodyStart: Int64?
     var requestEnd: Int64?
@@ -48,6 +50,7 @@ struct TrackedExchange {
     init(_ id: ExchangeID, _ head: HTTPRequestHead, start: Int64, headEnd: Int64, framing: HTTPBodyFraming) {
         self.id = id
         recipient = FaultResponse.Recipient(head)
+        upgradeSettings = head.upgradeSettings
         requestStart = start
         requestHeadEnd = headEnd
         requestFraming = framing

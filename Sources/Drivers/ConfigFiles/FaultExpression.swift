@@ -15,10 +15,11 @@ internal import Wire
 ///
 /// A path may contain `*`. POINT is a ``Impairment/FaultPoint`` or `any`. ACTION is `reset`, `close`, `stall`,
 /// `delay TIME`, `throttle BYTES_PER_SECOND`, `portal` or `respond STATUS [NAME: VALUE ...] [body TEXT]`; for HTTP/2
-/// also `reset CODE`, `reset connection`, `goaway`, `limit-streams N` or `ignore-pings`. A value of a header field ends
-/// before the next word with a final colon or the word `body`, unless it stands in double quotes, in which `\"` is a
-/// quote and `\\` a backslash. `body` takes the rest of the line as it is. Without `times` a rule applies once, with
-/// `probability` without limit.
+/// also `reset CODE`, `reset connection`, `goaway`, `limit-streams N`, `ignore-pings`, `ping`, `block-window`,
+/// `block-window connection`, `drop-trailers` or `truncate-headers`. A value of a header field ends before the next word
+/// with a final colon or the word `body`, unless it stands in double quotes, in which `\"` is a quote and `\\` a
+/// backslash. `body` takes the rest of the line as it is. Without `times` a rule applies once, with `probability` without
+/// limit.
 ///
 /// ``Impairment/FaultRule/description`` returns the same syntax.
 public enum FaultExpression {
@@ -49,6 +50,7 @@ public enum FaultExpression {
     static let clauses = ["nth", "probability", "times"]
     static let actions = [
         "reset", "close", "stall", "delay", "throttle", "respond", "portal", "goaway", "limit-streams", "ignore-pings",
+        "ping", "block-window", "drop-trailers", "truncate-headers",
     ]
     private static let methods = ["any", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
     private static var points: [String] { FaultPoint.allCases.map(\.rawValue) + ["any"] }
@@ -260,6 +262,13 @@ public enum FaultExpression {
         case "portal": return .respond(.portal)
         case "goaway": return .goAway
         case "ignore-pings": return .ignorePings
+        case "ping": return .ping
+        case "drop-trailers": return .dropTrailers
+        case "truncate-headers": return .truncateHeaders
+        case "block-window":
+            let isOfConnection = reader.peek()?.keyword == "connection"
+            if isOfConnection { reader.skip() }
+            return .blockWindow(connection: isOfConnection)
         case "limit-streams":
             return .limitStreams(
                 try reader.integer(0...FaultAction.streamsMax, "a number of streams, such as 'limit-streams 1'"))

@@ -15,6 +15,13 @@ public struct FaultReport: Hashable, Sendable {
     public let fired: Int
     /// The bytes of the message that had passed the point; `nil` if the exchange has not reached the point.
     public let offset: Int64?
+    /// The numbers of acknowledged and of sent PING, at the end of the connection; `nil` in other reports.
+    public var pings: Pings?
+
+    /// The PING of ``Impairment/FaultAction/ping``.
+    public struct Pings: Hashable, Sendable {
+        public let (acknowledged, sent): (UInt32, UInt32)
+    }
 }
 
 /// Finds the requests of faults in the events of exchanges.
@@ -40,6 +47,10 @@ struct FaultReporter {
         case .faultInjected(let id, let number, let point, let offset):
             fired[number, default: 0] += 1
             return report(id, number, point, offset, rules())
+        case .pings(let id, let number, let acknowledged, let sent):
+            var report = report(id, number, .afterResponse, 0, rules())
+            report?.pings = FaultReport.Pings(acknowledged: acknowledged, sent: sent)
+            return report
         case .faultMissed(let id, let number, let point): return report(id, number, point, nil, rules())
         case .handshakeFault(let number, let point, let name, let offset):
             fired[number, default: 0] += 1

@@ -15,6 +15,9 @@ extension ProxyCore {
     static func text(_ fault: FaultReport) -> String {
         let rule = printable(fault.rule.text(bodyBytesMax: bodyBytesMax))
         let request = printable(fault.request)
+        if let pings = fault.pings {
+            return "'\(rule)': \(request): the client has acknowledged \(pings.acknowledged) of \(pings.sent) PING"
+        }
         guard let offset = fault.offset else {
             return "fault did not fire: '\(rule)': \(request) did not reach \(fault.point.rawValue)"
         }

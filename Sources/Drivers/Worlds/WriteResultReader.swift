@@ -35,7 +35,7 @@ struct WriteResultReader: Sendable {
             else { return nil }
             return Self.result(path: exchange.path, head, body, isComplete: bytes == body.count)
         case .responseDelivered(let id, _, _), .interrupted(let id), .protocolSwitched(let id): open[id] = nil
-        case .requestStarted, .requestRead, .requestDelivered, .faultInjected, .faultMissed, .notHTTP, .tls,
+        case .requestStarted, .requestRead, .requestDelivered, .faultInjected, .faultMissed, .pings, .notHTTP, .tls,
             .handshakeFault:
             break
         }

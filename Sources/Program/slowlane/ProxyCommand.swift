@@ -69,9 +69,10 @@ struct ProxyCommand: AsyncParsableCommand {
                       delay TIME, throttle BYTES_PER_SECOND, portal (a sign-in page),
                       or respond STATUS [NAME: VALUE ...] [body TEXT]
 
-            On HTTP/2 (prior knowledge) a rule acts on the stream of a request. Further
+            On HTTP/2 without TLS a rule acts on the stream of a request. Further
             actions: reset CODE (such as REFUSED_STREAM), reset connection, goaway,
-            limit-streams N, ignore-pings.
+            limit-streams N, ignore-pings, ping, block-window [connection] (no
+            WINDOW_UPDATE), drop-trailers, truncate-headers.
 
             Requests inside TLS are not visible. A rule of handshakes selects connections
             by the name of the server (SNI):

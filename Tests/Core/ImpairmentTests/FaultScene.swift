@@ -104,7 +104,9 @@ struct FaultScene {
         switch action {
         case .reset, .resetStream, .resetConnection, .close, .stall, .delay: true
         case .report(let time): time > .zero
-        case .throttle, .respond, .goAway, .limitStreams, .ignorePings: false
+        case .throttle, .respond, .goAway, .limitStreams, .ignorePings, .ping, .blockWindow, .dropTrailers,
+            .truncateHeaders:
+            false
         }
     }
 

@@ -20,14 +20,17 @@ struct HTTP2Stage {
         HTTP2Frame.bytes(.settings, flags: HTTP2Frame.Flag.ack, stream: 0, ByteBuffer()).readableBytesView)
 
     /// Opens a connection; both peers have sent their SETTINGS.
+    ///
+    /// - Parameter begins: Whether the client begins with the preface.
     init(
         _ rules: [FaultRule], conditions: Conditions = .clear, limits: BufferLimits = BufferLimits(),
-        sendsSettings: Bool = true, seed: UInt64 = 1
+        tracking: ExchangeTracking? = nil, begins: Bool = true, sendsSettings: Bool = true, seed: UInt64 = 1
     ) {
         sockets = VirtualSockets(
             conditions, limits: limits,
-            exchangeTracking: rules.isEmpty ? nil : ExchangeTracking(rules: rules), seed: seed)
+            exchangeTracking: tracking ?? (rules.isEmpty ? nil : ExchangeTracking(rules: rules)), seed: seed)
         id = sockets.open()
+        if !begins { return }
         send(HTTP2Frame.preface + Self.settings, from: .client)
         guard sendsSettings else { return }
         send(Self.settings + Self.acknowledgement, from: .server)

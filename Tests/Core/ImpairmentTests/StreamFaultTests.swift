@@ -72,6 +72,8 @@ import Wire
         Case(
             point: .midResponse, action: delay, bytes: 5, server: request, client: "H200 D4 D1",
             later: (server: request, client: "H200 D4 D1 D3 H.")),
+        Case(point: .midResponse, action: .dropTrailers, bytes: 1000, server: request, client: "H200 D4 D4 D0."),
+        Case(point: .beforeRequest, action: .dropTrailers, server: request, client: "H200 D4 D4 D0."),
         Case(point: .afterResponse, action: .reset, server: request + " R8", client: response + " R2"),
         Case(point: .afterResponse, action: .goAway, server: request, client: response),
     ]
@@ -128,10 +130,9 @@ import Wire
         let sent = (up: 16, down: stage.sent.down.isEmpty ? 0 : Self.body(stage.sent.down))
         let received = (
             up: stage.arrived(.server).reduce(0) { $0 + $1.body },
-            down: stage.arrived(.client).filter { _ in true }.reduce(0) { $0 + $1.body }
+            down: stage.arrived(.client).reduce(0) { $0 + $1.body }
         )
-        var own = 0
-        if case .respond = item.action { own = 4 }
+        let own = if case .respond = item.action { 4 } else { 0 }
         #expect(stage.credit(0, .client) == sent.up - received.up)
         #expect(stage.credit(0, .server) == sent.down - (received.down - own))
         // The events name the fault and the stream.

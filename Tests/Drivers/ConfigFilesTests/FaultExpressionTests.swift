@@ -175,7 +175,12 @@ import Testing
             rule.action = .respond(reply)
         case 5: rule.action = .resetConnection
         case 6: rule.action = .limitStreams(Int.random(in: 0...FaultAction.streamsMax, using: &random))
-        case 7: rule.action = [.goAway, .ignorePings].randomElement(using: &random) ?? .goAway
+        case 7:
+            let actions: [FaultAction] = [
+                .goAway, .ignorePings, .ping, .blockWindow(connection: false), .blockWindow(connection: true),
+                .dropTrailers, .truncateHeaders,
+            ]
+            rule.action = actions.randomElement(using: &random) ?? .goAway
         default: break
         }
         switch rule.action {

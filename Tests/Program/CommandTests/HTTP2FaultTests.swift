@@ -71,6 +71,76 @@ extension CommandTests {
             #expect(await proxy.end() == 0)
         }
 
+        /// The program and the server of a scenario speak HTTP/2: its faults fire on the stream of the request.
+        @Test(
+            arguments: [
+                ("before-request", "none"), ("before-request-end", "none"), ("before-response", "lost"),
+                ("after-response-head", "lost"),
+            ])
+        func aFaultOfAScenarioFiresOnAStream(_ point: String, _ response: String) async throws {
+            try #require(
+                FileManager.default.isExecutableFile(atPath: Self.python.path()), "run scripts/setup --tests")
+            let folder = try TemporaryFolder()
+            let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Python/http2_peer.py")
+            let words = "\(Self.python.path()), \(script.path())"
+            let scenario = """
+                scenario: 1
+                name: order
+                about: The first order meets a fault on its stream.
+                limit: 1m
+                server: { run: [\(words), serve] }
+                devices:
+                  A: { user: ada, starts: empty, client: { run: [\(words), order], adapter: none } }
+                network:
+                  A: { 0s: wifi }
+                faults:
+                  - { request: POST any, point: \(point), then: reset }
+                expect:
+                  traffic:
+                    - { request: POST any, from: A, responses: [\(response), 2xx] }
+
+                """
+            let path = URL(filePath: folder.path("order.yaml"))
+            try Data(scenario.utf8).write(to: path)
+            let run = try Command(["run", path.path()])
+            // The program repeats an order that the server has executed, which is a defect of its own.
+            #expect(await run.end() == (response == "lost" ? 1 : 0), "\(run.output.text)\(run.errors.text)")
+            #expect(
+                run.output.text.contains("ok    traffic: POST any from A, responses \(response) 2xx"),
+                "\(run.output.text)"
+            )
+            #expect(run.output.text.contains("no-duplicate-effect (I2)"))
+        }
+
+        /// `curl --http2` on http:// asks for an upgrade: its request is stream 1 (RFC 7540, section 3.2).
+        @Test func anUpgradedRequestOfCurlMeetsAFault() async throws {
+            let (server, proxy, port) = try await Self.start([
+                "POST /lost before-response reset", "POST /cut mid-response bytes 50000 reset REFUSED_STREAM",
+            ])
+            defer { server.signal(SIGKILL) }
+            var rows: [String] = []
+            for path in ["/kept", "/lost", "/cut", "/kept"] {
+                let curl = try Command(
+                    [
+                        "-s", "--http2", "--max-time", "20", "-d", "text", "-o", "/dev/null", "-w",
+                        "%{http_code} %{exitcode} %{http_version}", "http://127.0.0.1:\(port)\(path)",
+                    ], binary: URL(filePath: "/usr/bin/curl"))
+                _ = await curl.end()
+                rows.append(curl.output.text)
+            }
+            #expect(rows[0] == "201 0 2" && rows[3] == "201 0 2", "\(rows)")
+            // 92: an error of the stream.
+            #expect(rows[1].split(separator: " ").dropFirst().first == "92", "\(rows)")
+            // curl 7.88 reports a reset in the middle of a response to an upgrade as a failure to receive (56).
+            #expect(rows[2].hasPrefix("201 ") && rows[2].split(separator: " ").dropFirst().first != "0", "\(rows)")
+            #expect(
+                server.output.text.split(separator: "\n").filter { $0.hasPrefix("upgraded POST") }.map(String.init)
+                    == ["/kept", "/lost", "/cut", "/kept"].map { "upgraded POST \($0) 4" })
+            proxy.type("quit\n")
+            #expect(await proxy.end() == 0)
+            #expect(proxy.output.text.split(separator: "\n").filter { $0.contains("fired 1: ") }.count == 2)
+        }
+
         /// One curl per request, because curl 7.88 cannot use a connection of prior knowledge twice.
         @Test func curlMeetsFaultsOnStreams() async throws {
             let (server, proxy, port) = try await Self.start([

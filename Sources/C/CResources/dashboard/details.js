@@ -103,7 +103,7 @@ export class Details {
     const facts = [
       ["Started", clock(x.start, 3)], ["Proxy", visible(x.proxy)], ["Client", visible(x.client ?? "unknown")],
       ...(x.destination ? [["Server", visible(x.destination)]] : []),
-      ["Connection", String(x.connection)], ["Link at the start", linkName(x.link ?? "none")],
+      ["Connection", x.stream ? `${x.connection}, stream ${x.stream} of HTTP/2` : String(x.connection)], ["Link at the start", linkName(x.link ?? "none")],
       ["Attempt", String(x.attempt)], ["Request body", bytes(x.requestBytes)],
       ["Response body", bytes(x.responseBytes)],
     ];

@@ -196,7 +196,7 @@ function applyExchange(model, data) {
     model.captions.push(`${data.proxy}: ${data.method} ${data.target} lost`);
   }
   model.upsert(proxy, data.id, {
-    kind: "exchange", proxy: data.proxy, connection: data.connection,
+    kind: "exchange", proxy: data.proxy, connection: data.connection, stream: data.stream ?? null,
     client: connection?.client ?? known?.client ?? null,
     destination: connection?.destination ?? known?.destination ?? null,
     method: String(data.method), target: String(data.target), attempt: data.attempt ?? 1, status: data.status ?? null,

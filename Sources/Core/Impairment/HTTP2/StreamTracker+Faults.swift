@@ -19,7 +19,7 @@ extension StreamTracker {
     ) {
         switch streams[id]?[direction].gate {
         case .discard: discard(item, id, direction)
-        case .hold: hold(item, id, direction)
+        case .hold, .undecided: hold(item, id, direction)
         case .throttle:
             hold(item, id, direction)
             continueThrottle(id, direction, &registry)
@@ -29,7 +29,7 @@ extension StreamTracker {
 
     private mutating func hold(_ item: StreamItem, _ id: UInt32, _ direction: Direction) {
         // Later blocks may overtake this one.
-        if case .block = item { rewrites[direction] = true }
+        if case .block(let frame, _, _) = item { heldBlocks[direction].append(frame.range.lowerBound) }
         streams[id]?[direction].held.append(item)
         bytesHeld[direction] += item.bytesHeld
     }
@@ -37,6 +37,11 @@ extension StreamTracker {
     private mutating func takeHeld(_ id: UInt32, _ direction: Direction) -> StreamItem? {
         guard let item = streams[id]?[direction].held.popFirst() else { return nil }
         bytesHeld[direction] -= item.bytesHeld
+        if case .block(let frame, _, _) = item,
+            let index = heldBlocks[direction].firstIndex(of: frame.range.lowerBound)
+        {
+            heldBlocks[direction].remove(at: index)
+        }
         return item
     }
 
@@ -64,6 +69,7 @@ extension StreamTracker {
             giveCredit(padding, id, direction)
             if let first { pass(first, id, direction) }
             throttle.nextWrite = now + throttle.time(of: Int64(size))
+            schedule(throttle.nextWrite)
             streams[id]?[direction].gate = .throttle(throttle)
             guard let rest else { continue }
             streams[id]?[direction].held.prepend(rest)
@@ -92,7 +98,9 @@ extension StreamTracker {
         } else {
             fire(fault, id, &registry)
         }
-        if let rest, end == nil { admit(rest, id, direction, &registry) }
+        guard let rest, end == nil else { return }
+        if case .truncateHeaders = fault.action { return truncate(rest, id, direction) }
+        admit(rest, id, direction, &registry)
     }
 
     /// Returns the parts of a frame before and after the point of a fault; `nil` if the point is not in the frame.
@@ -144,12 +152,12 @@ extension StreamTracker {
         case .stall:
             let isRequest = fault.point <= .beforeRequestEnd
             if fault.side == .server || fault.side == .both || (fault.side == nil && isRequest) {
-                discard(id, .up, fault)
+                discard(id, .up)
             }
             if fault.side == .client || fault.side == .both
                 || (fault.side == nil && (!isRequest || fault.point == .beforeRequestEnd))
             {
-                discard(id, .down, fault)
+                discard(id, .down)
             }
         case .delay(let time), .report(let time):
             if time == .zero { return }
@@ -159,27 +167,66 @@ extension StreamTracker {
             let throttle = ExchangeTracker.Throttle(fault: fault, exchange: exchange, bytesPerSecond: max(1, rate))
             setGate(.throttle(throttle), id, direction, fault)
         case .respond(let response):
-            if fault.point == .beforeRequest { discard(id, .up, fault) }
-            discard(id, .down, fault)
+            if fault.point == .beforeRequest { discard(id, .up) }
+            discard(id, .down)
             reply(response, id)
         case .goAway:
             let last = fault.point == .beforeRequest ? max(id, 2) - 2 : lastClientStream
             goAwayLast = min(goAwayLast ?? last, last)
-            emit(HTTP2Frame.goAway(last: goAwayLast ?? last, .noError), .down)
+            emitOwn(HTTP2Frame.goAway(last: goAwayLast ?? last, .noError), .down)
             if fault.point == .beforeRequest {
-                discard(id, .up, fault)
-                discard(id, .down, fault)
+                discard(id, .up)
+                discard(id, .down)
                 streams[id]?.down.hasEnded = true
                 interrupt(id)
             }
         case .limitStreams(let count):
             // The server's SETTINGS are the first ones.
+            if ownSettings.count >= Self.ownSettingsMax {
+                return fail("HTTP/2: the client does not acknowledge SETTINGS")
+            }
             ownSettings.append(settingsSent + (serverHasBegun ? 0 : 1))
             settingsSent += 1
-            emit(
+            emitOwn(
                 HTTP2Frame.settings([(HTTP2Frame.Setting.maxConcurrentStreams, UInt32(clamping: count))]), .down)
         case .ignorePings: ignoresPings = true
+        case .ping:
+            var all = pings ?? Pings(exchange: exchange, rule: fault.rule)
+            (all.exchange, all.rule) = (exchange, fault.rule)
+            pings = all
+            streams[id]?.pingsLeft = Self.pingsMax
+            ping(id)
+        case .blockWindow(let ofConnection):
+            let direction: Direction = fault.point <= .beforeRequestEnd ? .up : .down
+            streams[id]?[direction].blocksWindow = true
+            if ofConnection { blocksConnectionWindow[direction] = true }
+        case .dropTrailers: streams[id]?.dropsTrailers = true
+        // The block at the point follows.
+        case .truncateHeaders: break
         }
+    }
+
+    /// Sends a PING of a fault to the client.
+    mutating func ping(_ id: UInt32) {
+        guard let left = streams[id]?.pingsLeft, left > 0, let sent = pings?.sent, sent < .max else { return }
+        streams[id]?.pingsLeft = left - 1
+        pings?.sent = sent + 1
+        var payload = Self.pingMark
+        payload.writeInteger(sent + 1)
+        emitOwn(HTTP2Frame.bytes(.ping, stream: 0, payload), .down)
+    }
+
+    /// The first bytes of the payload of each PING of a fault.
+    static let pingMark = ByteBuffer(string: "slow")
+
+    /// Sends half of a header block without END_HEADERS. Nothing may follow on the connection but its CONTINUATION.
+    private mutating func truncate(_ item: StreamItem, _ id: UInt32, _ direction: Direction) {
+        guard case .block(_, let fields, _) = item else { return }
+        if direction == .up, streams[id]?.serverID == nil, !assignServerID(id) { return }
+        let target = direction == .up ? streams[id]?.serverID ?? id : id
+        emitOwn(HTTP2Frame.truncatedBlock(target, fields), direction)
+        isTruncated[direction] = true
+        discard(id, direction)
     }
 
     private mutating func setGate(
@@ -188,14 +235,15 @@ extension StreamTracker {
         if streams[id]?[direction].discards == true { return }
         streams[id]?[direction].gate = gate
         streams[id]?[direction].gateRule = fault.isInjected ? nil : fault.rule
-        if !timed.contains(id) {
-            timed.append(id)
-            timed.sort()
-        }
+        if case .hold(let time) = gate { schedule(time) }
+        // Most streams have greater identifiers than those before them.
+        var index = timed.endIndex
+        while index > 0, timed[index - 1] >= id { index -= 1 }
+        if index == timed.endIndex || timed[index] != id { timed.insert(id, at: index) }
     }
 
     /// Discards the frames of a direction from now on, and those that wait.
-    private mutating func discard(_ id: UInt32, _ direction: Direction, _ fault: ExchangeRegistry.Fault) {
+    mutating func discard(_ id: UInt32, _ direction: Direction) {
         streams[id]?[direction].gate = .discard
         while let item = takeHeld(id, direction) { discard(item, id, direction) }
         if direction == .up, streams[id]?.serverID == nil {
@@ -215,10 +263,12 @@ extension StreamTracker {
         guard bytes > 0, let stream = streams[id] else { return }
         if direction == .down { window += Int64(bytes) }
         let increment = UInt32(clamping: bytes)
-        emit(HTTP2Frame.number(.windowUpdate, 0, increment), direction.opposite)
-        if stream[direction].hasEnded { return }
+        if !blocksConnectionWindow[direction] {
+            emitOwn(HTTP2Frame.number(.windowUpdate, 0, increment), direction.opposite)
+        }
+        if stream[direction].hasEnded || stream[direction].blocksWindow { return }
         if let id = direction == .up ? stream.id : stream.serverID {
-            emit(HTTP2Frame.number(.windowUpdate, id, increment), direction.opposite)
+            emitOwn(HTTP2Frame.number(.windowUpdate, id, increment), direction.opposite)
         }
     }
 
@@ -226,16 +276,20 @@ extension StreamTracker {
     private mutating func reset(_ id: UInt32, _ fault: ExchangeRegistry.Fault, _ code: HTTP2ErrorCode?) {
         guard let stream = streams[id] else { return }
         if fault.side != .server {
-            emit(HTTP2Frame.number(.resetStream, stream.id, (code ?? .internalError).rawValue), .down)
+            emitOwn(HTTP2Frame.number(.resetStream, stream.id, (code ?? .internalError).rawValue), .down)
         }
         if fault.side != .client, let server = stream.serverID {
-            emit(HTTP2Frame.number(.resetStream, server, (code ?? .cancel).rawValue), .up)
+            emitOwn(HTTP2Frame.number(.resetStream, server, (code ?? .cancel).rawValue), .up)
+        }
+        if let exchange = stream.exchange, let status = stream.status, !stream.down.hasEnded {
+            // The server has responded. What follows is discarded.
+            actions.append(.report(.responseRead(exchange, status: status, bodyBytes: stream.down.bodyRead)))
         }
         // A peer that has been reset sends no more. The other one gets credit for what is discarded.
         if fault.side != .server { streams[id]?.up.hasEnded = true }
         if fault.side != .client { streams[id]?.down.hasEnded = true }
-        discard(id, .up, fault)
-        discard(id, .down, fault)
+        discard(id, .up)
+        discard(id, .down)
         interrupt(id)
     }
 
@@ -248,9 +302,9 @@ extension StreamTracker {
     // MARK: Responses of faults
 
     private mutating func reply(_ response: FaultResponse, _ id: UInt32) {
-        let (fields, body) = response.http2(to: streams[id]?.head?.method ?? "")
+        let (fields, body) = response.http2(to: streams[id]?.method ?? "")
         rewrites.down = true
-        emit(HTTP2Frame.block(.headers, id, fields, endsStream: body.isEmpty), .down)
+        emitOwn(HTTP2Frame.block(.headers, id, fields, endsStream: body.isEmpty), .down)
         streams[id]?.status = response.status
         if body.isEmpty { return endReply(id) }
         // The bytes are those of the rule, not a copy.
@@ -261,8 +315,11 @@ extension StreamTracker {
 
     /// Sends DATA of the responses of faults, as the client's windows permit.
     mutating func sendReplies() {
+        if replying.isEmpty || !serverHasBegun { return }
         for id in replying {
-            while let stream = streams[id], let body = stream.reply {
+            while entered.down - written.down < Self.replyBytesInLinkMax, let stream = streams[id],
+                let body = stream.reply
+            {
                 let room = min(window, initialWindow.addingSaturating(stream.windowChange))
                 let count = min(Int(clamping: room), body.count, HTTP2Frame.payloadBytesDefault)
                 if count <= 0 { break }
@@ -291,7 +348,7 @@ extension FaultResponse {
     ]
 
     /// Returns the fields and the body of the response to a request on a stream.
-    fileprivate func http2(to method: String) -> (fields: [HTTP2Field], body: [UInt8]) {
+    func http2(to method: String) -> (fields: [HTTP2Field], body: [UInt8]) {
         var lines = [HTTP2Field(":status", "\(status)")]
         for field in fields {
             let name = field.name.lowercased()

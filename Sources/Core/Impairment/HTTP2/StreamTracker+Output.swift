@@ -14,8 +14,40 @@ extension StreamTracker {
             }
             return
         }
+        if isTruncated[direction] { return }
         entered[direction] += Int64(bytes.readableBytes)
-        actions.append(.pass(bytes, direction))
+        let count = bytes.readableBytes
+        if count + passing[direction].readableBytes > Self.passingBytesMax { flush(direction) }
+        if passing[direction].readableBytes == 0 {
+            passing[direction] = bytes
+        } else {
+            passing[direction].writeImmutableBuffer(bytes)
+        }
+    }
+
+    /// Passes on the frames that have entered the link since the last call.
+    mutating func flush() {
+        flush(.up)
+        flush(.down)
+    }
+
+    private mutating func flush(_ direction: Direction) {
+        if passing[direction].readableBytes == 0 { return }
+        actions.append(.pass(passing[direction], direction))
+        passing[direction] = ByteBuffer()
+    }
+
+    /// Lets a frame of a fault enter the link. A peer that does not read cannot make the proxy keep more and more of them.
+    mutating func emitOwn(_ bytes: ByteBuffer, _ direction: Direction) {
+        let count = bytes.readableBytes
+        if written[direction] >= faultBytes[direction].until {
+            faultBytes[direction] = (0, entered[direction] + Int64(count))
+        }
+        faultBytes[direction].count += count
+        if faultBytes[direction].count > Self.faultBytesMax {
+            return fail("HTTP/2: a peer has not read \(Self.faultBytesMax) bytes of the frames of faults")
+        }
+        emit(bytes, direction)
     }
 
     /// Lets a frame of the server enter the link that may be its first one, and then what has waited for it.
@@ -23,6 +55,7 @@ extension StreamTracker {
         serverHasBegun = true
         emit(bytes, .down)
         while let waiting = beforeServerSettings.popFirst() { emit(waiting, .down) }
+        sendReplies()
     }
 
     /// Passes a frame of a stream on: unchanged if nothing of it has changed.
@@ -47,7 +80,13 @@ extension StreamTracker {
                 emit(HTTP2Frame.data(target, content, endsStream: endsStream), direction)
             }
             if let id { streams[id]?[direction].bodyPassed += Int64(content.readableBytes) }
-        case .block(let frame, let fields, _):
+        case .block(let frame, let fields, let role):
+            if case .trailers = role, direction == .down, frame.endsStream, let stream, stream.dropsTrailers {
+                rewrites.down = true
+                emitOwn(HTTP2Frame.data(stream.id, ByteBuffer(), endsStream: true), .down)
+                break
+            }
+            if let first = heldBlocks[direction].first, first < frame.range.lowerBound { rewrites[direction] = true }
             if rewrites[direction] || (isShifted && direction == .up), let kind = frame.kind {
                 rewrites[direction] = true
                 let prefix = isShifted && kind == .headers ? ByteBuffer() : frame.prefix
@@ -59,10 +98,14 @@ extension StreamTracker {
             }
         case .other(let frame): emitFrame(frame, target(frame), direction)
         }
-        guard let id, item.endsStream else { return }
+        guard let id else { return }
+        if direction == .down, stream?.pingsLeft ?? 0 > 0 { ping(id) }
+        guard item.endsStream else { return }
         streams[id]?[direction].endHasPassed = true
         if direction == .down { return markDelivered(id) }
-        if let exchange = stream?.exchange { marks.up.append((entered.up, .requestDelivered(exchange))) }
+        if let exchange = stream?.exchange, !isTruncated.up {
+            marks.up.append((entered.up, .requestDelivered(exchange)))
+        }
         removeIfEnded(id)
     }
 
@@ -72,7 +115,7 @@ extension StreamTracker {
 
     /// Gives a stream its identifier on the server's side: that of the client, unless the server has seen a greater one.
     /// Returns whether one is left.
-    private mutating func assignServerID(_ id: UInt32) -> Bool {
+    mutating func assignServerID(_ id: UInt32) -> Bool {
         let server = id > lastServerStream ? id : lastServerStream + 2
         guard server <= HTTP2Frame.streamMax else {
             fail("HTTP/2: no identifier of a stream is left")
@@ -89,7 +132,9 @@ extension StreamTracker {
 
     /// Reports the delivery of a response when its last byte has been written.
     mutating func markDelivered(_ id: UInt32) {
-        guard let stream = streams[id], let exchange = stream.exchange, !stream.isOver else { return }
+        guard let stream = streams[id], let exchange = stream.exchange, !stream.isOver, !isTruncated.down else {
+            return
+        }
         streams[id]?.isOver = true
         let waiting = beforeServerSettings.reduce(Int64(0)) { $0 + Int64($1.readableBytes) }
         let end = entered.down + waiting

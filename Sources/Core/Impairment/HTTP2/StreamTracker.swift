@@ -26,6 +26,17 @@ struct StreamTracker {
         let offset: Int64
     }
 
+    /// The PING of faults on a connection. They are numbered from 1.
+    struct Pings {
+        /// The exchange and the rule of the latest fault.
+        var exchange: ExchangeID
+        var rule: Int
+        var sent: UInt32 = 0
+        /// The number of PING that the client has acknowledged, and the last one of them.
+        var acknowledged: UInt32 = 0
+        var last: UInt32 = 0
+    }
+
     var actions = Deque<Action>()
     var now: Instant
     /// The streams by the client's identifiers. Streams that no fault has touched are removed at their ends.
@@ -36,6 +47,10 @@ struct StreamTracker {
     var timed: [UInt32] = []
     /// The streams with a ``TrackedStream/reply``, oldest first.
     var replying: [UInt32] = []
+    /// The streams whose requests wait for the driver's decision, in order.
+    var undecided: [UInt32] = []
+    /// The bytes of the heads of requests that have not been reported, and of samples of bodies.
+    var (headBytes, sampleBytes) = (0, 0)
     var lastClientStream: UInt32 = 0
     var lastServerStream: UInt32 = 0
     /// The client's identifiers of streams that have another one on the server's side.
@@ -49,6 +64,10 @@ struct StreamTracker {
     var decoders = PerDirection(up: HTTP2HeaderDecoder(), down: HTTP2HeaderDecoder())
     /// Whether header blocks are written anew.
     var rewrites = PerDirection(up: false, down: false)
+    /// The offsets of header blocks that wait, in order.
+    var heldBlocks = PerDirection(up: [Int64](), down: [Int64]())
+    /// What has been read of the client's preface that follows an upgrade of HTTP/1.1; `nil` if it has been read.
+    var preface: ByteBuffer?
     /// DATA of the server that waits for the client's window; later frames of the server wait behind it.
     var blockedDown: HTTP2Frame?
 
@@ -63,16 +82,29 @@ struct StreamTracker {
     var ownSettings = Deque<Int64>()
     /// Whether a fault discards the client's PING.
     var ignoresPings = false
+    /// The PING of faults.
+    var pings: Pings?
+    /// Whether faults withhold WINDOW_UPDATE of the connection from the senders of both directions.
+    var blocksConnectionWindow = PerDirection(up: false, down: false)
+    /// Whether a fault has truncated a header block, so that nothing can follow it.
+    var isTruncated = PerDirection(up: false, down: false)
 
     /// Frames for the client that wait for the server's SETTINGS, which must be the first frame.
     var beforeServerSettings = Deque<ByteBuffer>()
     var serverHasBegun = false
+    /// Frames that have entered the link, and are passed on together: short frames cost more each than in one piece.
+    var passing = PerDirection(up: ByteBuffer(), down: ByteBuffer())
     /// The bytes that have entered the link, and those that have been written, the preface included.
     var entered: PerDirection<Int64>
     var written: PerDirection<Int64>
     /// Events that are reported when the bytes before them have been written.
     var marks = PerDirection<Deque<(offset: Int64, event: ExchangeEvent)>>(up: [], down: [])
     var bytesHeld = PerDirection(up: 0, down: 0)
+    /// The bytes of faults that have entered the link, counted from zero again when the first of them have been written, up
+    /// to an offset.
+    var faultBytes = PerDirection(up: (count: 0, until: Int64(0)), down: (count: 0, until: Int64(0)))
+    /// A time at which a gate may open.
+    private(set) var nextDeadline: Instant?
 
     /// Whether a fault has fired, so that the bytes may differ from those of the peers.
     var hasFired = false
@@ -81,12 +113,29 @@ struct StreamTracker {
     /// The reason why the connection cannot be tracked any more.
     var failure: String?
 
+    /// The bytes of frames that are passed on together.
+    static let passingBytesMax = 8 << 10
     /// The maximum number of open streams.
     static let streamsMax = 10_000
     /// The maximum number of ended streams whose state is kept.
     static let retiredMax = 4_096
     /// The maximum number of frames for the client that wait for the server's SETTINGS.
     static let waitingFramesMax = 4_096
+    /// The maximum number of bytes of the heads of requests that have not been read to their ends.
+    static let headBytesMax = 8 << 20
+    /// The maximum number of bytes of the samples of bodies.
+    static let sampleBytesMax = 1 << 20
+    /// The bytes of a request, and of all requests, that wait for a decision at most. They must be below the windows, or
+    /// their sender would wait, too.
+    static let (undecidedBytesMax, allUndecidedBytesMax) = (16 << 10, 32 << 10)
+    /// The maximum number of bytes of frames of faults that a peer has not read.
+    static let faultBytesMax = 4 << 20
+    /// The bytes of a direction in the link from which on responses of faults wait.
+    static let replyBytesInLinkMax = Int64(256 << 10)
+    /// The maximum number of SETTINGS of faults that the client has not acknowledged.
+    static let ownSettingsMax = 4_096
+    /// The maximum number of PING of faults on a stream.
+    static let pingsMax = 100
 
     /// Creates the tracker of a connection whose client's preface has been read.
     init(entered: PerDirection<Int64>, written: PerDirection<Int64>, at now: Instant) {
@@ -105,6 +154,11 @@ struct StreamTracker {
         now = max(now, time)
         // Nothing beyond the end of the connection has an effect.
         if end != nil || failure != nil { return }
+        var bytes = bytes
+        if direction == .up, preface != nil {
+            guard let rest = takePreface(bytes) else { return }
+            bytes = rest
+        }
         readers[direction].received(bytes)
         process(direction, &registry)
         if direction == .up { resumeDown(&registry) }
@@ -124,23 +178,21 @@ struct StreamTracker {
         }
         updateTimed()
         resumeDown(&registry)
-    }
-
-    /// The time at which ``advance(to:_:)`` must be called next.
-    var nextDeadline: Instant? {
-        var deadline: Instant?
+        nextDeadline = nil
         for id in timed {
             for direction in Direction.allCases {
                 switch streams[id]?[direction].gate {
-                case .hold(let time): deadline = min(deadline ?? .never, time)
+                case .hold(let time): schedule(time)
                 case .throttle(let throttle) where streams[id]?[direction].held.isEmpty == false:
-                    deadline = min(deadline ?? .never, throttle.nextWrite)
+                    schedule(throttle.nextWrite)
                 default: break
                 }
             }
         }
-        return deadline
     }
+
+    /// Requires a call of ``advance(to:_:)`` at a time.
+    mutating func schedule(_ time: Instant) { nextDeadline = min(nextDeadline ?? .never, time) }
 
     /// Reports the bytes written to the receiver so far.
     mutating func wrote(_ direction: Direction, total: Int64) {
@@ -149,6 +201,7 @@ struct StreamTracker {
             marks[direction].removeFirst()
             actions.append(.report(mark.event))
         }
+        if direction == .down, !replying.isEmpty { sendReplies() }
     }
 
     /// Reports the end of the connection.
@@ -158,6 +211,9 @@ struct StreamTracker {
             interrupt(id)
         }
         streams = [:]
+        guard let pings else { return }
+        actions.append(
+            .report(.pings(pings.exchange, rule: pings.rule, acknowledged: pings.acknowledged, sent: pings.sent)))
     }
 
     /// Removes the faults of a rule, and opens the gates that they have closed for a time.
@@ -180,7 +236,9 @@ struct StreamTracker {
             streams[id]?.down.held = []
             streams[id]?.reply = nil
         }
-        (timed, replying, blockedDown, bytesHeld) = ([], [], nil, PerDirection(up: 0, down: 0))
+        (timed, replying, undecided, blockedDown, bytesHeld) = ([], [], [], nil, PerDirection(up: 0, down: 0))
+        heldBlocks = PerDirection(up: [], down: [])
+        nextDeadline = nil
     }
 
     // MARK: State
@@ -192,7 +250,9 @@ struct StreamTracker {
                 ? (blockedDown?.bytes.readableBytes ?? 0) + readers.down.bytesKept : 0)
     }
 
-    var bytesKept: Int { readers.up.bytesKept + readers.down.bytesKept }
+    var bytesKept: Int {
+        readers.up.bytesKept + readers.down.bytesKept + headBytes + sampleBytes + (preface?.readableBytes ?? 0)
+    }
 
     /// Returns the bytes that may be written before the end of the connection by a fault.
     func allowance(_ direction: Direction) -> Int64 {
@@ -207,11 +267,18 @@ struct StreamTracker {
 
     /// Whether a request has no response that may still arrive.
     var hasOpenStream: Bool {
-        streams.values.contains { $0.exchange != nil && !$0.isOver && (!$0.down.discards || $0.reply != nil) }
+        streams.values.contains {
+            $0.exchange != nil && (!$0.isOver || $0.isTunnel && !($0.up.hasEnded && $0.down.hasEnded))
+                && (!$0.down.discards || $0.reply != nil)
+        }
     }
 
     /// Takes the bytes of frames that are not complete.
-    mutating func takeRest(_ direction: Direction) -> ByteBuffer { readers[direction].takeRest() }
+    mutating func takeRest(_ direction: Direction) -> ByteBuffer {
+        var rest = direction == .up ? preface.take() ?? ByteBuffer() : ByteBuffer()
+        rest.writeImmutableBuffer(readers[direction].takeRest())
+        return rest
+    }
 
     /// Takes the end of the connection if the bytes before it have been written.
     mutating func takeEnd() -> End? {
@@ -241,8 +308,23 @@ struct StreamTracker {
     }
 
     mutating func fail(_ reason: String) {
+        if failure != nil { return }
         for id in streams.keys.sorted() { miss(id) }
         failure = reason
+    }
+
+    /// Reads the client's preface, which follows an upgrade. Returns the bytes after it, once it has been read.
+    private mutating func takePreface(_ bytes: ByteBuffer) -> ByteBuffer? {
+        preface?.writeImmutableBuffer(bytes)
+        guard var rest = preface else { return nil }
+        guard rest.readableBytesView.starts(with: HTTP2Frame.preface.prefix(rest.readableBytes)) else {
+            fail("HTTP/2: the client's preface does not follow the upgrade")
+            return nil
+        }
+        guard let first = rest.readSlice(length: HTTP2Frame.preface.count) else { return nil }
+        preface = nil
+        emit(first, .up)
+        return rest
     }
 
     /// Continues with the server's frames that have waited for the client's window.
@@ -259,6 +341,8 @@ struct StreamTracker {
         guard let stream = streams[id], stream.up.hasEnded, stream.down.hasEnded, stream.isIdle, !stream.isRetired
         else { return }
         miss(id)
+        releaseHead(id)
+        releaseSample(id, .down)
         // Late frames do not wait.
         timed.removeAll { $0 == id }
         for direction in Direction.allCases where !stream[direction].discards { streams[id]?[direction].gate = .open }

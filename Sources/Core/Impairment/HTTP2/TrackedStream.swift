@@ -5,7 +5,9 @@ internal import NIOCore
 internal import Wire
 
 /// A stream of an HTTP/2 connection: the exchange of one request.
-struct TrackedStream {
+///
+/// A reference to the state, which its tracker finds several times for each frame.
+final class TrackedStream {
     /// One direction of a stream.
     struct Half {
         /// What happens to the frames that are read.
@@ -20,9 +22,14 @@ struct TrackedStream {
         var length: Int64?
         /// Whether END_STREAM or RST_STREAM has been read, and whether it has been passed on.
         var (hasEnded, endHasPassed) = (false, false)
+        /// The first bytes of the body, if they are to be reported.
+        var sample: [UInt8]?
+        /// Whether a fault withholds WINDOW_UPDATE from the sender.
+        var blocksWindow = false
 
         var isOpen: Bool { if case .open = gate { true } else { false } }
         var discards: Bool { if case .discard = gate { true } else { false } }
+        var isUndecided: Bool { if case .undecided = gate { true } else { false } }
     }
 
     /// What happens to the frames of one direction of a stream.
@@ -30,6 +37,8 @@ struct TrackedStream {
         case open
         /// They are discarded, and their sender gets the credit for flow control.
         case discard
+        /// They wait for the driver's decision on the faults of the request.
+        case undecided
         /// They wait until a time.
         case hold(Instant)
         /// They pass slowly.
@@ -42,7 +51,14 @@ struct TrackedStream {
     var serverID: UInt32?
     /// The exchange; `nil` if the request is not one, or if it follows a GOAWAY.
     let exchange: ExchangeID?
-    let head: HTTPRequestHead?
+    /// The method; empty if there is no exchange.
+    let method: String
+    /// The head of the request, until ``ExchangeEvent/requested(_:_:body:subject:)`` has been reported.
+    var head: HTTPRequestHead?
+    /// The bytes of the head's fields.
+    var headBytes = 0
+    /// Whether the decision on the faults of the request does not wait for its body.
+    var isDecidedAtHead = false
     /// The fault that has not fired.
     var fault: ExchangeRegistry.Fault?
     var up = Half()
@@ -56,10 +72,20 @@ struct TrackedStream {
     /// Whether a fault has fired, so that late frames must find the state of the stream.
     var isTouched = false
     var isRetired = false
+    /// Whether the stream is a tunnel: a CONNECT with a 2xx response, such as WebSocket (RFC 8441).
+    var isTunnel = false
+    /// Whether a fault leaves out the trailers of the response.
+    var dropsTrailers = false
+    /// The number of PING that may still follow the frames of the response.
+    var pingsLeft = 0
     /// The change of the client's window for the stream since its beginning.
     var windowChange: Int64 = 0
     /// The part of a response of a fault that waits for the client's windows.
     var reply: ArraySlice<UInt8>?
+
+    init(id: UInt32, exchange: ExchangeID? = nil, method: String = "", head: HTTPRequestHead? = nil) {
+        (self.id, self.exchange, self.method, self.head) = (id, exchange, method, head)
+    }
 
     subscript(direction: Direction) -> Half {
         get { direction == .up ? up : down }
@@ -99,7 +125,9 @@ enum StreamItem {
     var bytesHeld: Int {
         switch self {
         case .data(let content, _, _, _): content.readableBytes + HTTP2Frame.headerBytes
-        case .block(let frame, _, _), .other(let frame): frame.bytes.readableBytes
+        // A short block may refer to long fields of a table.
+        case .block(let frame, let fields, _): max(frame.bytes.readableBytes, fields.tableBytes)
+        case .other(let frame): frame.bytes.readableBytes
         }
     }
 

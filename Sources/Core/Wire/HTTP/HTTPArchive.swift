@@ -11,6 +11,8 @@ public enum HTTPArchive {
         public var started: String
         public var method: String
         public var url: String
+        /// The version of HTTP, as browsers write it.
+        public var httpVersion = "HTTP/1.1"
         /// The number of bytes of the request's body.
         public var requestBytes: Int64 = 0
         /// The status; `nil` without a response.
@@ -45,7 +47,7 @@ public enum HTTPArchive {
             ])
             let request = JSONText.object([
                 ("method", JSONText.string(method)), ("url", JSONText.string(url)),
-                ("httpVersion", JSONText.string("HTTP/1.1")), ("cookies", "[]"), ("headers", "[]"),
+                ("httpVersion", JSONText.string(httpVersion)), ("cookies", "[]"), ("headers", "[]"),
                 ("queryString", "[]"), ("headersSize", "-1"), ("bodySize", "\(requestBytes)"),
             ])
             let content = JSONText.object([
@@ -53,7 +55,7 @@ public enum HTTPArchive {
             ])
             let response = JSONText.object([
                 ("status", "\(status ?? 0)"), ("statusText", JSONText.string("")),
-                ("httpVersion", JSONText.string("HTTP/1.1")), ("cookies", "[]"), ("headers", "[]"),
+                ("httpVersion", JSONText.string(httpVersion)), ("cookies", "[]"), ("headers", "[]"),
                 ("content", content), ("redirectURL", JSONText.string("")), ("headersSize", "-1"),
                 ("bodySize", "\(responseBytes)"),
             ])

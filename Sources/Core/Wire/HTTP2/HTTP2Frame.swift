@@ -130,6 +130,12 @@ public struct HTTP2Frame: Hashable, Sendable {
         return frames
     }
 
+    /// Returns the bytes of HEADERS with half of a header block, without END_HEADERS.
+    public static func truncatedBlock(_ stream: UInt32, _ fields: [HTTP2Field]) -> ByteBuffer {
+        var block = HTTP2Field.encode(fields)
+        return bytes(.headers, stream: stream, block.readSlice(upTo: min(block.readableBytes / 2, payloadBytesDefault)))
+    }
+
     /// Returns the bytes of the frame on another stream. CONTINUATION frames are written with the same identifier.
     public func bytes(on other: UInt32) -> ByteBuffer {
         var copy = bytes

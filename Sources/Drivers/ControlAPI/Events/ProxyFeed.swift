@@ -237,7 +237,7 @@ struct ProxyFeed {
             exchanges.start(
                 exchange.number, id: id, head, connection: connection, stream: exchange.stream, opened: opened,
                 link: linkName, at: time)
-        case .requested, .responseSampled: break
+        case .requested, .responseSampled, .pings: break
         case .requestRead(let exchange, let bodyBytes):
             exchanges.change(exchange.number, at: time) {
                 $0.requestRead = time

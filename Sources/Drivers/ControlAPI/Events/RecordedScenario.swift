@@ -110,7 +110,9 @@ struct RecordedScenario {
             else { return nil }
             let headers = reply.fields.map { Scenario.Argument(name: $0.name, value: $0.value) }
             return .respond(.init(status: reply.status, headers: headers, body: body))
-        case .report, .resetStream, .resetConnection, .goAway, .limitStreams, .ignorePings: return nil
+        case .report, .resetStream, .resetConnection, .goAway, .limitStreams, .ignorePings, .ping, .blockWindow,
+            .dropTrailers, .truncateHeaders:
+            return nil
         }
     }
 }

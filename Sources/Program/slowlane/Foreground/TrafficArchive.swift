@@ -71,7 +71,7 @@ struct TrafficArchive {
         self.startUnixNanoseconds = startUnixNanoseconds
         let frame = HTTPArchive.frame(
             version: SlowlaneVersion.current,
-            comment: "HTTP/1.x in clear text, as seen by the proxy; without header fields and bodies.")
+            comment: "HTTP in clear text, as seen by the proxy; without header fields and bodies.")
         tail = frame.tail
         try file.write(contentsOf: Data(frame.head.utf8))
     }
@@ -84,6 +84,10 @@ struct TrafficArchive {
             guard open.count < Self.openMax else { return }
             var entry = HTTPArchive.Entry(started: date(time), method: head.method, url: Self.url(head))
             entry.connection = "\(connection)"
+            if let stream = id.stream {
+                entry.httpVersion = "h2"
+                entry.members.append(("_stream", "\(stream)"))
+            }
             open[id] = Exchange(entry: entry, start: time)
         case .requestRead(_, let bytes): open[id]?.entry.requestBytes = bytes
         case .requestDelivered: open[id]?.requestDelivered = time
@@ -99,7 +103,7 @@ struct TrafficArchive {
             try end(id, at: time)
         case .protocolSwitched: try end(id, at: time)
         case .interrupted: try end(id, at: time, error: "the connection ended before the response was delivered")
-        case .requested, .responseSampled, .faultMissed, .notHTTP, .tls, .handshakeFault: break
+        case .requested, .responseSampled, .faultMissed, .pings, .notHTTP, .tls, .handshakeFault: break
         }
     }
 
