@@ -61,13 +61,18 @@ public struct IndexEntry: Hashable, Sendable {
     public let isDeleted: Bool
     /// Whether the note is pinned.
     public let isPinned: Bool
+    /// The whole note, in a list that has it.
+    public let note: Note?
 
     /// Creates an entry.
-    public init(uuid: String, revision: Revision, isDeleted: Bool = false, isPinned: Bool = false) {
+    public init(
+        uuid: String, revision: Revision, isDeleted: Bool = false, isPinned: Bool = false, note: Note? = nil
+    ) {
         self.uuid = uuid
         self.revision = revision
         self.isDeleted = isDeleted
         self.isPinned = isPinned
+        self.note = note
     }
 
     /// The entry as JSON.
@@ -113,7 +118,7 @@ public struct IndexEntry: Hashable, Sendable {
             entries.append(
                 IndexEntry(
                     uuid: uuid, revision: revision, isDeleted: object["deleted"] == .bool(true),
-                    isPinned: object["pinned"] == .bool(true)))
+                    isPinned: object["pinned"] == .bool(true), note: object["date"] == nil ? nil : Note(object)))
         }
         return (entries, unreadable)
     }
@@ -167,6 +172,10 @@ public enum NotesHTTP {
     public static let notesPath = "/api/notes/"
     /// The path of the index.
     public static let indexPath = "/api/notes-uuids/"
+    /// The detail of a 403 for a wrong password: the original server has no 401.
+    public static let wrongPassword = "Invalid username/password"
+    /// The detail of a 403 without credentials.
+    public static let noCredentials = "Authentication credentials were not provided."
     /// The path of requests for another access token.
     public static let refreshPath = "/api/tokens/refresh/"
 

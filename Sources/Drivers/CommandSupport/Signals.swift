@@ -131,6 +131,8 @@ package enum Signals {
     package static let interrupt = SIGINT
     /// SIGTERM: a request to stop.
     package static let terminate = SIGTERM
+    /// SIGWINCH: another size of the terminal.
+    package static let windowChange = SIGWINCH
     /// SIGHUP: the end of the terminal, or a request to read the configuration again.
     package static let hangup = SIGHUP
 }

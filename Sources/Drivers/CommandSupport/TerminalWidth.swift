@@ -22,4 +22,13 @@ extension Character {
 extension String {
     /// The number of columns that the text takes on a terminal.
     package var terminalWidth: Int { reduce(0) { $0 + $1.terminalWidth } }
+
+    /// Returns the beginning of the text that takes a number of columns at most.
+    package func prefix(columns: Int) -> Substring {
+        var rest = columns
+        return prefix { character in
+            rest -= character.terminalWidth
+            return rest >= 0
+        }
+    }
 }

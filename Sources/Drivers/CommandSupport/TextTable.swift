@@ -78,14 +78,7 @@ public enum TextTable {
     /// Returns a cell, or its beginning with an ellipsis if it is wider than its column.
     private static func shortened(_ cell: String, _ width: Int) -> String {
         guard cell.terminalWidth > width else { return cell }
-        var text = ""
-        var rest = width - ellipsis.count
-        for character in cell {
-            rest -= character.terminalWidth
-            if rest < 0 { break }
-            text.append(character)
-        }
-        return text + ellipsis
+        return cell.prefix(columns: width - ellipsis.count) + ellipsis
     }
 
     /// Returns text on one line, without characters that control a terminal.

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import GRDB
 internal import HTTPTypes
+internal import NotesContract
 internal import Wire
 
 /// The authentication of a request.
@@ -31,7 +32,7 @@ extension NotesService {
         switch words.first.map({ String(Substring($0)).lowercased() }) {
         case "basic":
             guard words.count == 2, let user = basicUser(String(words[1].trimmingSpace)) else {
-                return .rejected("Invalid username/password", isToken: false)
+                return .rejected(NotesHTTP.wrongPassword, isToken: false)
             }
             return .user(user, hasPassword: true)
         case "bearer" where contract.features.contains(.tokens):
@@ -68,7 +69,7 @@ extension NotesService {
         case .rejected(let reason, let isToken):
             message = reason
             if isToken { challenge = "Bearer realm=\"notes\", error=\"invalid_token\", \(challenge)" }
-        default: message = "Authentication credentials were not provided."
+        default: message = NotesHTTP.noCredentials
         }
         var response = Response.error(contract.unauthenticatedStatus, message, key: "detail")
         if contract.unauthenticatedStatus == .unauthorized { response[.wwwAuthenticate] = challenge }

@@ -28,6 +28,8 @@ public final class NotesService: Sendable {
         public static let keyBytesMax = 255
         /// The maximum number of entries on a page of the index.
         public static let pageEntriesMax = 1000
+        /// The number of bytes after which a page of the index or of the list ends. On a 3G link it takes some 3 s.
+        public static let pageBytesMax = 256 << 10
         /// The longest request body in bytes. The server in front of the service enforces it.
         public static let bodyBytesMax = 1 << 20
         /// The longest body of an unauthenticated request in bytes. The server in front of the service enforces it.

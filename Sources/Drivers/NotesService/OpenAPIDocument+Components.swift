@@ -107,6 +107,7 @@ extension OpenAPIDocument {
             ],
         ]
         if isExtended {
+            all["ListedNote"] = ["anyOf": [ref("schemas", "Note"), ref("schemas", "IndexEntry")]]
             all["Pin"] = [
                 "type": "object", "required": ["pinned"], "properties": ["pinned": ["type": "boolean"]],
             ]

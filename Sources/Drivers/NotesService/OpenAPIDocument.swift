@@ -65,7 +65,8 @@ struct OpenAPIDocument {
             "/api/": path(
                 "Root", get: operation("getRoot", "The URLs of the collections", reading([200: .of("Root")]))),
             "/api/notes/": path(
-                "Notes", get: listOperation("listNotes", "All notes of the user", .list("Note")),
+                "Notes",
+                get: listOperation("listNotes", "All notes of the user", .list(isExtended ? "ListedNote" : "Note")),
                 ["post": createOperation]),
             "/api/notes/{uuid}/": path(
                 "Note", parameters: ["Name"], get: getOperation,
@@ -166,7 +167,7 @@ struct OpenAPIDocument {
         if isExtended {
             responses[304] = Shape.none
             parameters.append("IfNoneMatch")
-            if contract.features.contains(.cursors) && id == "listRevisions" {
+            if contract.features.contains(.cursors) {
                 parameters += ["Since", "Limit"]
                 responses[410] = .of("Failure")
             }

@@ -16,6 +16,9 @@ public struct AdaptedResource: SyncResource {
 
     public var name: String { base.name }
     public var serverDescription: String { base.serverDescription }
+    public var listsContents: Bool { base.listsContents }
+    public var ignoredMembers: Set<String> { base.ignoredMembers }
+    public var dateMember: String? { base.dateMember }
 
     public func request(for operation: SyncOperation) -> SyncRequestContent { base.request(for: requested(operation)) }
 

@@ -151,7 +151,7 @@ public struct WriterClient: Sendable {
     private static func record(of operation: SyncOperation) -> [UInt8]? {
         switch operation {
         case .fetch(let id), .create(let id, _, _), .update(let id, _, _, _), .delete(let id, _, _): Array(id.text.utf8)
-        case .probe, .refresh, .index: nil
+        case .probe, .refresh, .index, .contents: nil
         }
     }
 }

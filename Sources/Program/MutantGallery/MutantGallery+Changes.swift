@@ -165,7 +165,7 @@ extension SyncOperation {
         case .create(let record, let content, _): .create(record, content, operation: id)
         case .update(let record, let content, let base, _): .update(record, content, base: base, operation: id)
         case .delete(let record, let base, _): .delete(record, base: base, operation: id)
-        case .probe, .refresh, .index, .fetch: self
+        case .probe, .refresh, .index, .contents, .fetch: self
         }
     }
 }

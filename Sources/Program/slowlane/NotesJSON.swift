@@ -27,6 +27,20 @@ enum NotesJSON {
     /// Returns an attachment.
     static func attachment(_ attachment: LocalAttachment) -> String { object("attachment", members(attachment)) }
 
+    /// Returns the result of a sync.
+    static func sync(
+        _ result: String, _ problem: SyncProblem?, _ view: NotesView, _ waiting: [LocalAttachment]
+    ) -> String {
+        object(
+            "sync",
+            [
+                ("result", JSONText.string(result)), ("cause", JSONText.string(problem?.kind.rawValue)),
+                ("reason", JSONText.string(problem?.reason)), ("notes", "\(view.rows.count { !$0.isDeleted })"),
+                ("pending", "\(view.outbox)"), ("conflicts", "\(view.rows.count { $0.icon == .conflict })"),
+                ("rejected", "\(view.rows.count { $0.icon == .error })"), ("attachments", "\(waiting.count)"),
+            ])
+    }
+
     private static func object(_ type: String, _ members: [(key: String, value: String)]) -> String {
         JSONText.object([("type", JSONText.string(type)), ("version", "1")] + members)
     }

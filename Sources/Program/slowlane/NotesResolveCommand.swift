@@ -26,8 +26,15 @@ extension NotesCommand {
                   slowlane notes resolve Milk --theirs
                   slowlane notes resolve Milk --text '3 l, oat'
                   slowlane notes resolve Milk --edit
+                  slowlane notes resolve --all --policy lines
                 """)
-        @Argument(help: "Title or uuid of the note.") var note: String
+        @Argument(help: "Title or uuid of the note.") var note: String?
+        @Flag(help: "Resolve all conflicts by --policy; prints those that it leaves open.") var all = false
+        @Option(
+            help: ArgumentHelp(
+                "With --all: latest (later date), fields (merge title and text), lines (merge lines, too), mine or theirs.",
+                valueName: "policy"))
+        var policy: Policies?
         @Flag(help: "Keep the local version.") var mine = false
         @Flag(help: "Keep the server's version.") var theirs = false
         @Flag(help: "Edit both versions in $VISUAL, $EDITOR or vi.") var edit = false
@@ -36,6 +43,12 @@ extension NotesCommand {
         @OptionGroup var options: StoreOption
 
         func validate() throws {
+            guard (note == nil) == all else { throw ValidationError("give a NOTE, or --all with --policy") }
+            guard all == (policy != nil) else { throw ValidationError("give --all and --policy together") }
+            if all, mine || theirs || edit || title != nil || text != nil {
+                throw ValidationError("give --all with --policy only")
+            }
+            if policy == .ask { throw ValidationError("--policy must be latest, fields, lines, mine or theirs") }
             guard [mine, theirs, edit, title != nil || text != nil].count(where: { $0 }) <= 1 else {
                 throw ValidationError("give --mine, --theirs, --edit, or a new --text or --title")
             }
@@ -43,6 +56,7 @@ extension NotesCommand {
 
         func run() async throws {
             let console = Console()
+            guard let note else { return try resolveAll(console) }
             let isReading = !mine && !theirs && !edit && title == nil && text == nil
             var notes = try isReading ? options.read(console) : options.open(console)
             let uuid = try NotesCommand.perform(console) { try notes.find(note) }
@@ -67,6 +81,17 @@ extension NotesCommand {
                 return try resolveInEditor(&notes, uuid, mineContent, theirsContent, seen, console)
             }
             try NotesCommand.perform(console) { try notes.resolve(uuid, resolution, seen: seen) }
+        }
+
+        private func resolveAll(_ console: Console) throws {
+            guard let policy else { return }
+            var notes = try options.open(console)
+            let result = try NotesCommand.perform(console) { try notes.resolveAll(by: policy.conflictPolicy) }
+            console.print("\(TextTable.count(result.resolved.count, "conflict")) resolved, \(result.open.count) open")
+            for uuid in result.open {
+                console.print("open: \(NotesText.short(uuid)) \(TextTable.singleLine(notes.row(uuid)?.title))")
+            }
+            if !result.open.isEmpty { throw ExitStatus.failed }
         }
 
         private func resolveInEditor(

@@ -23,6 +23,12 @@ extension NotesCommand {
                 "Interfaces on which to transfer attachments: any or unmetered.", valueName: "any|unmetered"))
         var attachments = Interfaces.any
 
+        @Option(
+            help: ArgumentHelp(
+                "Resolution of conflicts: ask, latest (later date), fields (merge title and text), lines (merge lines, too), mine or theirs.",
+                valueName: "policy"))
+        var conflicts = Policies.ask
+
         @Flag(help: "The network interface of this device is metered.")
         var metered = false
 
@@ -45,6 +51,7 @@ extension NotesCommand {
             }
             var configuration = SyncClientConfiguration(
                 host: endpoint.host, port: endpoint.port, user: parts[0], password: parts[1], storePath: store)
+            configuration.conflicts = conflicts.conflictPolicy
             configuration.policy.interfaces = interface.allowed
             configuration.policy.attachmentInterfaces = attachments.allowed
             return configuration
@@ -57,4 +64,20 @@ enum Interfaces: String, ExpressibleByArgument, CaseIterable {
     case any, unmetered
 
     var allowed: SyncPolicy.AllowedInterfaces { self == .any ? .any : .unmetered }
+}
+
+/// The values of `--conflicts`, and of `--policy` but `ask`.
+enum Policies: String, ExpressibleByArgument, CaseIterable {
+    case ask, latest, fields, lines, mine, theirs
+
+    var conflictPolicy: ConflictPolicy {
+        switch self {
+        case .ask: .ask
+        case .latest: .latest
+        case .fields: .fields
+        case .lines: .lines
+        case .mine: .mine
+        case .theirs: .theirs
+        }
+    }
 }

@@ -44,7 +44,9 @@ struct NotesStatus {
         } else {
             add("sync", "not running; 'slowlane notes sync' sends pending changes")
         }
-        if let problem = state?.problem { add("problem", TextTable.singleLine(problem)) }
+        if let problem = state?.problem {
+            add("problem", TextTable.singleLine(state?.cause.map { "\($0): \(problem)" } ?? problem))
+        }
         for (index, line) in NotesText.policy(policy).enumerated() { add(index == 0 ? "policy" : "", line) }
         for row in conflicts {
             add("conflict", "\(NotesText.short(row.uuid)) \(TextTable.singleLine(row.title))")
@@ -81,7 +83,7 @@ struct NotesStatus {
                 })
         }
         return JSONText.object([
-            ("version", "1"), ("store", JSONText.string(path)),
+            ("type", JSONText.string("status")), ("version", "1"), ("store", JSONText.string(path)),
             ("notes", "\(view.rows.count { !$0.isDeleted })"), ("pending", "\(view.outbox)"),
             ("conflicts", list(conflicts)), ("rejected", list(rejected)),
             (

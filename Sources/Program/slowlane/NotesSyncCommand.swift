@@ -22,7 +22,7 @@ extension NotesCommand {
                 there, notes that the server does not have become conflicts, and nothing is deleted. The command shows \
                 the numbers and asks first.
 
-                Exit status: 0 complete; 1 --adopt not confirmed; 64 wrong arguments; 65 invalid store, or the store \
+                Exit status: 0 complete; 1 complete, but notes are in conflict or rejected, or --adopt not confirmed; 64 wrong arguments; 65 invalid store, or the store \
                 of another account; 69 not complete within --timeout, credentials rejected, an attachment not transferred, \
                 not a notes server, the store cannot be used, or another process synchronises it; 130 interrupted. Pending \
                 changes are kept.
@@ -48,6 +48,9 @@ extension NotesCommand {
         @Flag(name: .shortAndLong, help: "Print results and errors only.")
         var quiet = false
 
+        @Flag(help: "Print one JSON object with the result.")
+        var json = false
+
         @Flag(name: .shortAndLong, help: "Print each request and response.")
         var verbose = false
 
@@ -55,13 +58,14 @@ extension NotesCommand {
 
         func run() async throws {
             let address = server ?? ProcessInfo.processInfo.environment["SLOWLANE_SERVER"] ?? "127.0.0.1:8000"
-            let console = Console(wantsStatusLine: !quiet, hasPrompt: false)
+            let isQuiet = quiet || json
+            let console = Console(wantsStatusLine: !isQuiet, hasPrompt: false)
             let configuration = try connection.configuration(server: address, store: options.path, console)
             guard timeout > 0, timeout <= 86_400 else {
                 console.error("--timeout \(timeout) must be above 0 and at most 86400 seconds")
                 throw ExitStatus.usage
             }
-            let progress = SyncProgress(console, isVerbose: verbose && !quiet)
+            let progress = SyncProgress(console, isVerbose: verbose && !isQuiet)
             // A signal may arrive as soon as the first request is printed.
             let events = ForegroundEvents()
             let client: SyncClient
@@ -79,7 +83,7 @@ extension NotesCommand {
                 try await Task.sleep(for: .seconds(1))
                 Foundation.exit(ExitStatus.interrupted.rawValue)
             }
-            let reporting = quiet ? nil : Task { await progress.run() }
+            let reporting = isQuiet ? nil : Task { await progress.run() }
             var outcome = try await client.waitUntilComplete(timeout: .seconds(timeout))
             if case .accountMismatch(let mismatch) = outcome, adopt {
                 guard try await confirmAdoption(client, mismatch, console) else {
@@ -97,15 +101,52 @@ extension NotesCommand {
             }
             let view = try await client.view()
             let waiting = try await client.attachments().filter { $0.state != .done }
+            let problem = try await client.status().problem
             await client.stop()
             interruption.cancel()
-            report(outcome, address, console)
-            report(view, waiting, console)
+            let hasDecisions = view.rows.contains { $0.icon == .conflict || $0.icon == .error }
+            report(outcome, problem, address, console)
+            if json {
+                console.print(NotesJSON.sync(result(of: outcome, waiting, view), problem, view, waiting))
+            } else {
+                report(view, waiting, console)
+            }
             switch outcome {
-            case .complete where waiting.isEmpty: break
+            case .complete where waiting.isEmpty:
+                guard hasDecisions else { break }
+                console.error("the sync is complete, but \(decisions(in: view)); see 'slowlane notes status'")
+                throw ExitStatus.failed
             case .accountMismatch: throw ExitStatus.invalidFile
             default: throw ExitStatus.unavailable
             }
+        }
+
+        /// Returns the result in one word, for programs.
+        private func result(
+            of outcome: SyncClient.Completion, _ waiting: [LocalAttachment], _ view: NotesView
+        ) -> String {
+            switch outcome {
+            case .complete where !waiting.isEmpty: "attachments-waiting"
+            case .complete where view.rows.contains(where: { $0.icon == .conflict }): "conflicts"
+            case .complete where view.rows.contains(where: { $0.icon == .error }): "rejected"
+            case .complete: "complete"
+            case .paused: "paused"
+            case .accountMismatch: "account-mismatch"
+            case .foreignServer: "foreign-server"
+            case .interfaceNotAllowed: "interface-not-allowed"
+            case .timedOut: "timed-out"
+            case .stopped: "interrupted"
+            }
+        }
+
+        private func decisions(in view: NotesView) -> String {
+            let conflicts = view.rows.count { $0.icon == .conflict }
+            let rejected = view.rows.count { $0.icon == .error }
+            let parts = [
+                conflicts > 0 ? "\(TextTable.count(conflicts, "note")) in conflict" : nil,
+                rejected > 0 ? "\(TextTable.count(rejected, "rejected change"))" : nil,
+            ]
+            return parts.compactMap(\.self).joined(separator: " and ")
         }
 
         private func confirmAdoption(
@@ -123,7 +164,9 @@ extension NotesCommand {
             return yes || NotesCommand.confirm("adopt?", console)
         }
 
-        private func report(_ outcome: SyncClient.Completion, _ address: String, _ console: Console) {
+        private func report(
+            _ outcome: SyncClient.Completion, _ problem: SyncProblem?, _ address: String, _ console: Console
+        ) {
             switch outcome {
             case .complete, .stopped: break
             case .paused(let reason): console.error(NotesText.pause(reason))
@@ -135,7 +178,9 @@ extension NotesCommand {
                     "the interface is metered, and --interface unmetered does not allow it; pending changes are kept; "
                         + "give --interface any to send them")
             case .timedOut:
-                console.error("the sync is not complete after \(JSONText.number(timeout)) s; pending changes are kept")
+                let cause = problem.map { ": \(address): \(TextTable.singleLine($0.reason))" } ?? ""
+                console.error(
+                    "the sync is not complete after \(JSONText.number(timeout)) s\(cause); pending changes are kept")
             }
         }
 

@@ -39,6 +39,7 @@ extension NotesCommand {
         func run() async throws {
             let console = Console()
             let screen = NotesScreen(console, path: options.path, isJSON: json)
+            Signals.on([Signals.windowChange]) { screen.redraw() }
             guard let server else {
                 var notes = try options.read(console)
                 let polling = Self.ending()
@@ -99,7 +100,11 @@ private final class NotesScreen: Sendable {
         var outbox = 0
         var connectivity = "unknown"
         var failures = 0
-        var problem: String?
+        var problem: SyncProblem?
+        /// The reason why the store cannot be written.
+        var storeError: String?
+
+        var reason: String? { storeError ?? problem?.reason }
     }
 
     private struct State {
@@ -131,6 +136,9 @@ private final class NotesScreen: Sendable {
             draw(state)
         }
     }
+
+    /// Draws the table again, because the size of the terminal has changed.
+    func redraw() { state.withLock { draw($0) } }
 
     /// Switches the terminal back.
     func end() {
@@ -178,7 +186,7 @@ private final class NotesScreen: Sendable {
             return Work(outbox: outbox, connectivity: "not-syncing")
         }
         return Work(
-            outbox: outbox, connectivity: sync.connectivity, failures: sync.failures, problem: sync.problem)
+            outbox: outbox, connectivity: sync.connectivity, failures: sync.failures, problem: sync.currentProblem)
     }
 
     /// Shows an event of the client in this process.
@@ -201,13 +209,13 @@ private final class NotesScreen: Sendable {
                 work.failures = 0
                 if case .unreachable(let failures) = change.connectivity { work.failures = failures }
             case .paused(let reason):
-                work.problem = reason
                 report(NotesText.pause(reason), &state)
             case .mismatch(let mismatch):
-                work.problem = "\(mismatch)"
+                work.problem = SyncProblem(.accountMismatch, "\(mismatch)")
                 report(NotesText.mismatch(mismatch, adoption: "run 'slowlane notes sync --adopt'"), &state)
-            case .commitFailed(let reason): work.problem = reason
-            case .commitRecovered: work.problem = nil
+            case .problem(let problem): work.problem = problem
+            case .commitFailed(let reason): work.storeError = reason
+            case .commitRecovered: work.storeError = nil
             default: return
             }
             setWork(work, &state)
@@ -230,9 +238,11 @@ private final class NotesScreen: Sendable {
         if isJSON {
             console.print(
                 JSONText.object([
-                    ("time", JSONText.string(date)), ("event", JSONText.string("sync")), ("pending", "\(work.outbox)"),
+                    ("type", JSONText.string("sync")), ("version", "1"), ("time", JSONText.string(date)),
+                    ("event", JSONText.string("sync")), ("pending", "\(work.outbox)"),
                     ("connectivity", JSONText.string(work.connectivity)), ("failures", "\(work.failures)"),
-                    ("problem", JSONText.string(work.problem)),
+                    ("problem", JSONText.string(work.reason)),
+                    ("cause", JSONText.string(work.storeError == nil ? work.problem?.kind.rawValue : "store")),
                 ]))
         } else {
             console.print("\(date)  \(Self.line(work))")
@@ -242,7 +252,7 @@ private final class NotesScreen: Sendable {
     private static func line(_ work: Work) -> String {
         var line = "\(TextTable.count(work.outbox, "pending change")), \(work.connectivity)"
         if work.failures > 0 { line += ", \(TextTable.count(work.failures, "failure"))" }
-        if let problem = work.problem { line += ": \(TextTable.singleLine(problem))" }
+        if let reason = work.reason { line += ": \(TextTable.singleLine(reason))" }
         return line
     }
 
@@ -254,7 +264,10 @@ private final class NotesScreen: Sendable {
         if isJSON {
             console.print(
                 JSONText.object(
-                    [("time", JSONText.string(date)), ("event", JSONText.string("note"))] + NotesText.json(row)))
+                    [
+                        ("type", JSONText.string("note")), ("version", "1"), ("time", JSONText.string(date)),
+                        ("event", JSONText.string("note")),
+                    ] + NotesText.json(row)))
         } else {
             console.print(
                 "\(date)  \(NotesText.short(row.uuid))  \(NotesText.state(row))  \(TextTable.singleLine(row.title)) | "
@@ -268,7 +281,8 @@ private final class NotesScreen: Sendable {
         if isJSON {
             console.print(
                 JSONText.object([
-                    ("time", JSONText.string(date)), ("event", JSONText.string("removed")),
+                    ("type", JSONText.string("removed")), ("version", "1"), ("time", JSONText.string(date)),
+                    ("event", JSONText.string("removed")),
                     ("note", JSONText.string(id.text)),
                 ]))
         } else {
@@ -290,7 +304,7 @@ private final class NotesScreen: Sendable {
         let space = max(2, size.rows - lines.count - 2)
         lines += table.prefix(space)
         if table.count > space { lines.append("... and \(TextTable.count(table.count - space, "further note"))") }
-        let text = lines.map { "\($0.prefix(size.columns))\u{1B}[K" }.joined(separator: "\r\n")
+        let text = lines.map { "\($0.prefix(columns: size.columns))\u{1B}[K" }.joined(separator: "\r\n")
         print("\u{1B}[H\(text)\u{1B}[J")
     }
 }

@@ -17,6 +17,10 @@ internal import Foundation
 enum Main {
     static func main() async {
         StandardStream.openClosedStreams()
+        if let number = invalidArgument {
+            Console().error("argument \(number) is not valid UTF-8")
+            exit(ExitStatus.usage.rawValue)
+        }
         let arguments = Array(CommandLine.arguments.dropFirst())
         let status: Int32
         switch ToxiproxyProgram.invoked {
@@ -37,6 +41,13 @@ enum Main {
             }
         }
         exit(StandardStream.exitStatus(status))
+    }
+
+    /// The number of the first argument that is not valid UTF-8, which would be stored in another form; `nil` if there is none.
+    private static var invalidArgument: Int? {
+        (1..<max(1, Int(CommandLine.argc))).first { number in
+            CommandLine.unsafeArgv[number].map { String(validatingCString: $0) == nil } ?? false
+        }
     }
 
     /// Runs a command of Slowlane and returns its exit status. ArgumentParser's own entry point does not notice output

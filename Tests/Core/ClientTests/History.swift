@@ -17,12 +17,16 @@ final class History {
     let contract: APIContract
     let seed: UInt64
 
-    init(_ contract: APIContract, seed: UInt64, _ behavior: SyncBehavior = SyncBehavior()) {
+    /// - Parameter resolvesConflicts: Whether the behaviour resolves conflicts, so that texts of users may be lost or merged.
+    init(
+        _ contract: APIContract, seed: UInt64, _ behavior: SyncBehavior = SyncBehavior(),
+        resolvesConflicts: Bool = false
+    ) {
         self.contract = contract
         self.seed = seed
         generator = SeededGenerator(seed: seed)
         world = World(contract, seed: seed)
-        model = HistoryModel(world)
+        model = HistoryModel(world, resolvesConflicts: resolvesConflicts)
         devices = ["A", "B"].map { [world] in world.addDevice($0) }
         for device in devices {
             model.observe(device)

@@ -424,7 +424,7 @@ import Wire
         #"{"uuid":"00000000-0000-4000-8000-000000000002","revision":"9-x","date":"d","title":7,"text":"t"}"#,
     ]) func anUnreadableNoteIsSetAsideAloneAndReadWhenItIsGood(_ body: String) {
         let world = World()
-        let device = world.startDevice()
+        let device = world.startDevice(policy: .singleReads)
         for number in 1...5 { world.server.write(Self.id(number), text: "\(number)") }
         world.server.rules.append(HostileRule("GET", .respond(.notes(200, body)), where: isNote(Self.id(2))))
         world.run(for: .seconds(10))
@@ -506,7 +506,7 @@ import Wire
 
     @Test func aNoteWhosePathTheServerCannotFindHarmsNoOther() {
         let world = World(.orig)
-        let device = world.startDevice()
+        let device = world.startDevice(policy: .singleReads)
         world.settle()
         world.server.write("a/b", text: "slash")
         world.server.write("plain", text: "plain")

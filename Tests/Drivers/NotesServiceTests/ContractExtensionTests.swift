@@ -95,6 +95,39 @@ import Wire
         #expect(fixture.send("GET", Self.index).field("Slowlane-Cursor") == next)
     }
 
+    /// The list has the same pages as the index, with whole notes; a page ends after 256 KiB.
+    @Test(arguments: repaired) func aCursorListsWholeNotes(contract: APIContract) throws {
+        let fixture = try Fixture(contract)
+        let first = fixture.create(Self.uuid(1))
+        let cursor = try #require(fixture.send("GET", "/api/notes/?since=").field("Slowlane-Cursor"))
+        #expect(cursor == fixture.send("GET", Self.index).field("Slowlane-Cursor"))
+        fixture.create(Self.uuid(2))
+        #expect(fixture.send("DELETE", "/api/notes/\(Self.uuid(1))/?revision=\(first)").status == 204)
+        let response = fixture.send("GET", "/api/notes/?since=\(cursor)")
+        let entries = try #require(IndexEntry.readableEntries(json: Array(response.body.utf8))?.entries)
+        #expect(entries.map(\.uuid) == [Self.uuid(2), Self.uuid(1)] && entries.map(\.isDeleted) == [false, true])
+        #expect(
+            entries[0].note == Note(json: Array(fixture.send("GET", "/api/notes/\(Self.uuid(2))/").body.utf8)))
+        #expect(entries[1].note == nil && response.field("Link") == nil)
+        #expect(fixture.send("GET", "/api/notes/?since=other.1.0").status == 410)
+        #expect(fixture.send("GET", "/api/notes/?limit=0").status == 400)
+        // Large notes: a page has at least one, and ends after the limit.
+        let text = String(repeating: "x", count: 200_000)
+        for number in 3...7 {
+            let body = #"{"uuid":"\#(Self.uuid(number))","date":"2026-03-01T08:00:00Z","title":null,"text":"\#(text)"}"#
+            #expect(fixture.send("POST", "/api/notes/", body).status == 201)
+        }
+        var (path, sizes, found): (String?, [Int], [String]) = ("/api/notes/?since=", [], [])
+        while let current = path, sizes.count < 10 {
+            let page = fixture.send("GET", current)
+            sizes.append(page.body.utf8.count)
+            found += try #require(IndexEntry.readableEntries(json: Array(page.body.utf8))?.entries).map(\.uuid)
+            path = page.field("Link").map { String($0.dropFirst().prefix { $0 != ">" }) }
+        }
+        #expect(found == [2, 1, 3, 4, 5, 6, 7].map(Self.uuid) && sizes.count == 3, "\(sizes)")
+        #expect(sizes.allSatisfy { $0 < (256 << 10) + 201_000 })
+    }
+
     /// The pages together show the final state, whatever is written between them.
     @Test(arguments: 0..<40) func pagesIncludeNotesWrittenBetweenThem(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

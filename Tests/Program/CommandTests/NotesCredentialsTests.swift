@@ -37,7 +37,7 @@ extension NotesCommandTests {
             for user in ["ada:wrong", "nobody:secret"] {
                 let rejected = try await Self.sync(store, address, user)
                 #expect(rejected.status == 69)
-                #expect(rejected.errors.contains("error: the server rejects the user (403)"))
+                #expect(rejected.errors.contains("error: the server rejects the credentials (403)"))
                 #expect(try await Self.account(store) == "account    none: the first sync decides")
             }
             #expect(try await Self.sync(store, address, "bo:hidden").status == 0)
@@ -59,7 +59,7 @@ extension NotesCommandTests {
             let (server, address) = try await Self.server()
             #expect(try await Self.sync(store, address, "bo:hidden").status == 0)
             for (user, error) in [
-                ("bo:wrong", "error: the server rejects the user (403); pending changes are kept"),
+                ("bo:wrong", "error: the server rejects the credentials (403); pending changes are kept"),
                 (
                     "ada:secret",
                     "error: the store belongs to the user 'bo' and not to 'ada'; nothing was sent or deleted"
@@ -71,7 +71,8 @@ extension NotesCommandTests {
                 #expect(await watch.end() == 0)
                 #expect(watch.errors.text.split(separator: "\n").count == 1, "\(watch.errors.text)")
                 let last = try #require(watch.output.text.split(separator: "\n").last)
-                #expect(last.contains(user == "ada:secret" ? "belongs to the user" : "rejects the user"), "\(last)")
+                #expect(
+                    last.contains(user == "ada:secret" ? "belongs to the user" : "rejects the credentials"), "\(last)")
             }
             server.signal(SIGTERM)
             #expect(await server.end() == 0)

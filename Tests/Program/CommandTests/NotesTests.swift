@@ -65,7 +65,8 @@ extension NotesCommandTests {
             #expect(try await laptop.sync(server.port).status == 0)
 
             let refused = try await phone.sync(server.port)
-            #expect(refused.status == 0)
+            #expect(refused.status == 1)
+            #expect(refused.errors.contains("the sync is complete, but 1 note in conflict; see"))
             #expect(refused.output.contains("conflict: 'Milk' was changed both locally and on the server"))
             let both = try await phone.run("conflicts").output
             #expect(both.contains("base    Milk | 2 l\n"))
@@ -78,6 +79,91 @@ extension NotesCommandTests {
             #expect(lists.0 == lists.1)
             #expect(lists.0.contains("3 l, oat"))
             await server.stop()
+        }
+
+        /// Changes of different lines are merged by a policy; others stay in conflict.
+        @Test func allConflictsAreResolvedByAPolicy() async throws {
+            let folder = try TemporaryFolder()
+            let server = try await Server()
+            let phone = Client(store: folder.path("phone.db"))
+            let laptop = Client(store: folder.path("laptop.db"))
+            for title in ["Milk", "Bread"] {
+                #expect(try await phone.run("new", title, "--text", "1\n2\n3").status == 0)
+            }
+            for client in [phone, laptop] { #expect(try await client.sync(server.port).status == 0) }
+            for (title, mine, theirs) in [("Milk", "0\n2\n3", "1\n2\n4"), ("Bread", "x", "y")] {
+                #expect(try await laptop.run("edit", title, "--text", theirs).status == 0)
+                #expect(try await phone.run("edit", title, "--text", mine).status == 0)
+            }
+            #expect(try await laptop.sync(server.port).status == 0)
+            let result = try await phone.run(
+                "sync", "--server", "127.0.0.1:\(server.port)", "--user", "ada:secret", "--json")
+            #expect(result.status == 1)
+            #expect(
+                result.output.hasPrefix(
+                    #"{"type":"sync","version":1,"result":"conflicts","cause":null,"reason":null,"notes":2,"pending":0,"#
+                        + #""conflicts":2,"rejected":0,"#), "\(result.output)")
+            let resolved = try await phone.run("resolve", "--all", "--policy", "lines")
+            #expect(resolved.status == 1 && resolved.output.hasPrefix("1 conflict resolved, 1 open\nopen: "))
+            #expect(resolved.output.contains("Bread"))
+            #expect(try await phone.run("resolve", "--all", "--policy", "mine").status == 0)
+            #expect(try await phone.sync(server.port).status == 0)
+            #expect(try await laptop.sync(server.port).status == 0)
+            #expect(try await laptop.run("show", "Milk").output.contains("\n0\n2\n4\n"))
+            #expect(try await laptop.run("show", "Bread").output.contains("\nx\n"))
+            // The policy of a sync leaves no conflict of its own.
+            #expect(try await laptop.run("edit", "Bread", "--text", "later").status == 0)
+            #expect(try await phone.run("edit", "Bread", "--text", "earlier").status == 0)
+            #expect(try await laptop.sync(server.port).status == 0)
+            let merged = try await phone.run(
+                "sync", "--server", "127.0.0.1:\(server.port)", "--user", "ada:secret", "--conflicts", "theirs")
+            #expect(merged.status == 0)
+            #expect(try await phone.run("show", "Bread").output.contains("\nlater\n"))
+            for arguments in [["resolve"], ["resolve", "--all"], ["resolve", "Milk", "--policy", "mine"]] {
+                let command = try Command(["notes"] + arguments + ["--store", phone.store])
+                #expect(await command.end() == 64)
+            }
+            await server.stop()
+        }
+
+        /// Each reason has a name of its own, the same in the result of the sync, in the status and in the lines of a watch.
+        @Test func theReasonsWhyNothingIsSynchronisedAreDistinct() async throws {
+            let folder = try TemporaryFolder()
+            let server = try await Server()
+            for (address, user, cause, text) in [
+                ("127.0.0.1:\(server.port)", "ada:wrong", "credentials-rejected", "rejects the credentials (403)"),
+                ("127.0.0.1:\(try TestSocket.unusedPort())", "ada:secret", "connection-refused", "connection refused"),
+                ("name.invalid:80", "ada:secret", "name-not-found", "unknown host"),
+            ] {
+                let client = Client(store: folder.path("\(cause).db"))
+                #expect(try await client.run("new", "Milk").status == 0)
+                let sync = try await client.run(
+                    "sync", "--server", address, "--user", user, "--timeout", "3", "--json")
+                #expect(sync.status == 69)
+                #expect(sync.output.contains(#""cause":"\#(cause)""#), "\(sync.output)\(sync.errors)")
+                #expect(sync.errors.contains(text), "\(sync.errors)")
+                let status = try await client.run("status")
+                #expect(status.output.contains("problem    \(cause): "), "\(status.output)")
+                #expect(try await client.run("status", "--json").output.contains(#""cause":"\#(cause)""#))
+                let watch = try Command(
+                    ["notes", "watch", "--json", "--server", address, "--user", user, "--store", client.store])
+                let line = try await watch.output.line(with: #""cause":"\#(cause)""#)
+                #expect(line.hasPrefix(#"{"type":"sync","version":1,"#))
+                watch.signal(SIGTERM)
+                #expect(await watch.end() == 0)
+            }
+            await server.stop()
+        }
+
+        @Test func anArgumentThatIsNotUTF8IsRefused() async throws {
+            let folder = try TemporaryFolder()
+            let command = try Command(
+                [
+                    "-c", #"exec "$0" notes new "$(printf 'a\377')" --store "$1""#, Command.binary.path(),
+                    folder.path("notes.db"),
+                ], binary: URL(filePath: "/bin/sh"))
+            #expect(await command.end() == 64)
+            #expect(command.errors.text == "error: argument 3 is not valid UTF-8\n")
         }
 
         /// Responses of peers that are not notes servers: the client reports an error and keeps its changes.

@@ -134,4 +134,15 @@ import Testing
         let (status, output) = try await runPython("python", [file.path(), Command.binary.path()])
         #expect(status == 0 && output.split(separator: "\n").count == 4, "\(output)")
     }
+
+    /// The table of `notes watch` is drawn again when the terminal gets another size, and wide characters count twice.
+    @Test func aWatchFitsATerminalThatChangesItsSize() async throws {
+        let folder = try TemporaryFolder()
+        let store = folder.path("notes.db")
+        let title = String(repeating: "漢字", count: 40)
+        #expect(try await Command.run(["notes", "new", title, "--store", store]).status == 0)
+        let file = Repository.root.appending(path: "Tests/Program/CommandTests/Python/watch_resize.py")
+        let (status, output) = try await runPython("python", [file.path(), Command.binary.path(), store])
+        #expect(status == 0 && output.split(separator: "\n").count == 2, "\(output)")
+    }
 }

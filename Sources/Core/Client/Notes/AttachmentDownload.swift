@@ -67,8 +67,11 @@ public struct AttachmentDownload: Sendable {
     private var losses = 0
     /// Whether the request in flight is a HEAD.
     private var isHead = false
-    /// The end of the range that was requested.
-    private var rangeEnd = 0
+    /// The range that was requested, and the time of the request.
+    private var range = 0..<0
+    private var sentAt = Instant.start
+    /// The size of the next piece; `nil` requests all that is missing at once.
+    private var piece: Int?
     /// The state after the first response; `nil` before it.
     public private(set) var progress: Progress?
     /// The reason why the download has stopped; `nil` while it runs.
@@ -87,6 +90,7 @@ public struct AttachmentDownload: Sendable {
         target = AttachmentHTTP.path(of: uuid, name)
         self.policy = policy
         self.progress = progress
+        piece = policy.downloadPiece
         jitter = RandomStream(seed: seed, "attachment/download")
         proceed(at: .start)
     }
@@ -194,7 +198,12 @@ public struct AttachmentDownload: Sendable {
     private mutating func end(at now: Instant) {
         guard let known = progress else { return wait(at: now) }
         guard known.received == known.length else {
-            return known.received == rangeEnd ? proceed(at: now) : wait(at: now)
+            guard known.received == range.upperBound else {
+                piece = piece.map(policy.halved)
+                return wait(at: now)
+            }
+            piece = piece.map { policy.grown($0, after: range.count, in: now - sentAt) }
+            return proceed(at: now)
         }
         guard AttachmentDigest(of: known.hasher) == known.digest else {
             mismatches += 1
@@ -230,12 +239,13 @@ public struct AttachmentDownload: Sendable {
 
     private mutating func proceed(at now: Instant) {
         var fields: [AttachmentRequest.Field] = []
-        var range = 0..<0
+        range = 0..<0
+        sentAt = now
         if let known = progress {
             // A run that ended between the last byte and the comparison of the digest.
             if known.received == known.length { return end(at: now) }
             range = known.received..<max(known.received, known.length)
-            if let piece = policy.downloadPiece, piece < range.count {
+            if let piece, piece < range.count {
                 range = range.lowerBound..<range.lowerBound + piece
                 fields = [.init("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")]
             } else if known.received > 0 {
@@ -244,7 +254,6 @@ public struct AttachmentDownload: Sendable {
             if !fields.isEmpty { fields.append(.init("If-Range", known.tag)) }
         }
         isHead = progress == nil && policy.downloadPiece != nil
-        rangeEnd = range.upperBound
         let request = AttachmentRequest(
             id: requestsCount, method: isHead ? "HEAD" : "GET", target: target, fields: fields, range: range, body: [])
         requestsCount += 1

@@ -8,6 +8,8 @@ public struct AttachmentPolicy: Hashable, Sendable {
     public var pieceMin: Int
     /// The largest piece in bytes; the server's limit of a request body is 1 MiB.
     public var pieceMax: Int
+    /// The time that a piece may take at the rate of the one before it: what a connection that breaks has to repeat.
+    public var pieceTimeMax = Nanoseconds.seconds(5)
     /// The delay after the first failure.
     public var delayFirst: Nanoseconds
     /// The longest delay. Delays double up to it; each is then reduced at random to between 50 % and 100 %.
@@ -18,7 +20,7 @@ public struct AttachmentPolicy: Hashable, Sendable {
     public var mismatchesMax: Int
     /// How often an upload starts again after the server has lost it.
     public var lossesMax: Int
-    /// The size of one response of a download in bytes; `nil` requests all that is missing at once.
+    /// The size of the first response of a download in bytes; `nil` requests all that is missing at once.
     public var downloadPiece: Int?
 
     /// The policy of a client that receives complete responses only.
@@ -57,5 +59,13 @@ public struct AttachmentPolicy: Hashable, Sendable {
     func halved(_ piece: Int) -> Int { max(pieceMin, piece / 2) }
 
     /// Returns the size of the piece after one that succeeded.
-    func doubled(_ piece: Int) -> Int { piece > pieceMax / 2 ? pieceMax : max(piece * 2, pieceMin) }
+    ///
+    /// - Parameters:
+    ///   - bytes: The number of bytes that have taken this time; they are fewer than the piece at the end of an attachment.
+    func grown(_ piece: Int, after bytes: Int, in time: Nanoseconds) -> Int {
+        let doubled = piece > pieceMax / 2 ? pieceMax : max(piece * 2, pieceMin)
+        guard time > .zero else { return doubled }
+        let timed = Double(bytes) * (pieceTimeMax.inSeconds / time.inSeconds)
+        return max(pieceMin, Int(min(Double(doubled), timed)))
+    }
 }

@@ -53,6 +53,8 @@ public struct AttachmentUpload: Sendable {
     /// The end of the bytes that were sent. How many an earlier run sent is not known, so it counts as having sent all
     /// of them.
     private var sentEnd: Int
+    /// The time at which the last piece was sent.
+    private var sentAt = Instant.start
     /// The size of the next piece in bytes.
     public private(set) var piece: Int
     private var failures = 0
@@ -125,6 +127,7 @@ public struct AttachmentUpload: Sendable {
         guard bytes.count == range.count else {
             return fail(.unreadable("\(bytes.count) of \(range.count) bytes at \(range.lowerBound)"))
         }
+        sentAt = now
         send(range, bytes)
     }
 
@@ -210,7 +213,7 @@ public struct AttachmentUpload: Sendable {
             // An offset alone is no progress: the server may have been restored to an earlier state. Only an
             // acknowledged piece resets `failures`.
         } else if received == range.upperBound {
-            piece = policy.doubled(piece)
+            piece = policy.grown(piece, after: range.count, in: now - sentAt)
             failures = 0
         }
         // An offset that stays the same would otherwise repeat one request without end.

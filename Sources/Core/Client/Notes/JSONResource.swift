@@ -10,11 +10,17 @@ internal import Wire
 /// | update | `PUT path/ID` with all members and the base revision, in the body and in `If-Match` |
 /// | delete | `DELETE path/ID` with the base revision in `If-Match` |
 ///
+/// With `listsContents`, the index has whole records, and no record is fetched that it lists.
+///
 /// The server responds with the object as it is stored, to a stale base with 409 or 412, and to an unknown record with
 /// 404 or 410. Every change carries an `Idempotency-Key`.
 public struct JSONResource: SyncResource {
     public let name: String
     public let serverDescription: String
+    public let ignoredMembers: Set<String>
+    public let dateMember: String?
+    private let comparedMembers: Set<String>?
+    private let indexHasContents: Bool
     private let path: String
     private let identifierKey: String
     private let revisionKey: String
@@ -30,10 +36,19 @@ public struct JSONResource: SyncResource {
     ///   - identifierKey: The member with the identifier.
     ///   - revisionKey: The member with the revision: a string, or a number that grows.
     ///   - refreshPath: The path of requests for another access token, if the client has tokens.
+    ///   - ignoring: Members that the server makes, such as `updatedAt`: versions that differ in them only are equal.
+    ///   - comparing: The only members that are compared; `nil` compares all but the ignored ones.
+    ///   - dateKey: The member with the date of the last change, for ``ConflictPolicy/latest``.
+    ///   - listsContents: Whether the index has whole records.
     public init(
         name: String, path: String, marker: (name: String, value: String)? = nil, identifierKey: String = "id",
-        revisionKey: String = "revision", refreshPath: String = "/tokens/refresh"
+        revisionKey: String = "revision", refreshPath: String = "/tokens/refresh", ignoring: Set<String> = [],
+        comparing: Set<String>? = nil, dateKey: String? = nil, listsContents: Bool = false
     ) {
+        ignoredMembers = ignoring
+        comparedMembers = comparing
+        dateMember = dateKey
+        indexHasContents = listsContents
         self.name = name
         serverDescription = "server of '\(name)'"
         self.path = path
@@ -56,10 +71,20 @@ public struct JSONResource: SyncResource {
         return RecordContent(Array(JSONValue.object(object).json.utf8))
     }
 
+    public func areEqual(_ left: RecordContent, _ right: RecordContent) -> Bool {
+        if left == right { return true }
+        guard !ignoredMembers.isEmpty || comparedMembers != nil, let left = JSONText.parse(left.bytes)?.object,
+            let right = JSONText.parse(right.bytes)?.object
+        else { return false }
+        let names = comparedMembers ?? Set(left.keys + right.keys)
+        return names.subtracting(ignoredMembers).allSatisfy { left[$0] == right[$0] }
+    }
+
     public func request(for operation: SyncOperation) -> SyncRequestContent {
         switch operation {
         case .probe: return SyncRequestContent(method: "GET", target: path)
         case .refresh(let token): return SyncRequestContent(refresh: token, path: refreshPath)
+        case .contents: return SyncRequestContent(method: "GET", target: path)
         case .index(_, let entityTag):
             return SyncRequestContent(
                 method: "GET", target: path, headers: entityTag.map { [(name: "If-None-Match", value: $0)] } ?? [])
@@ -122,7 +147,7 @@ public struct JSONResource: SyncResource {
             return SyncTokens(json: response.body, sent: token).map(SyncResult.tokens)
                 ?? .invalid("the response has no access token")
         case (.index, 304): return .notModified
-        case (.index, 200): return index(response)
+        case (.index, 200), (.contents, 200): return index(response)
         case (.fetch, 200), (.create, 200), (.create, 201), (.update, 200):
             guard let object = JSONText.parse(response.body)?.object, let (id, revision) = identity(of: object) else {
                 return .invalid("the response is not a record")
@@ -149,8 +174,11 @@ public struct JSONResource: SyncResource {
         var index = RemoteIndex(entries: [], entityTag: response.header("ETag"))
         for element in elements {
             if let object = element.object, let (id, revision) = identity(of: object) {
+                let isDeleted = object["deleted"] == .bool(true)
                 index.entries.append(
-                    RemoteIndex.Entry(id: id, revision: revision, isDeleted: object["deleted"] == .bool(true)))
+                    RemoteIndex.Entry(
+                        id: id, revision: revision, isDeleted: isDeleted,
+                        content: indexHasContents && !isDeleted ? content(object) : nil))
             } else {
                 let id = element.object?[identifierKey]?.text ?? ""
                 index.unreadable[RecordID(id)] = "its entry in the index cannot be read"

@@ -24,6 +24,8 @@ public struct NotesEngine: Engine {
     /// Records whose removal is being committed.
     private var removing: Set<RecordID> = []
     private var commitError = ""
+    /// The problem that was reported last.
+    private var problem: SyncProblem?
     /// The action that follows the event that announces it.
     private var announced: EngineAction<StoreChange, SyncEvent>?
 
@@ -35,7 +37,7 @@ public struct NotesEngine: Engine {
         self.attachments = attachments
     }
 
-    public var connectionsMax: Int { 2 }
+    public var connectionsMax: Int { 2 + SyncRequest.Lane.furtherReads.count }
 
     public var authorization: String? { sync.tokens.map { "Bearer \($0.access)" } }
 
@@ -99,7 +101,7 @@ public struct NotesEngine: Engine {
         if let transfer = endTransfer(number) {
             attachments.requestFailed(error.phase == .notSent ? .notSent : .outcomeUnknown, to: transfer, at: now)
         } else {
-            sync.exchangeFailed(SyncExchangeID(number: number), SyncFailure(error), at: now)
+            sync.exchangeFailed(SyncExchangeID(number: number), SyncFailure(error), kind: error.problemKind, at: now)
         }
         return .failed(exchange: number, reason: "\(error)")
     }
@@ -117,6 +119,10 @@ public struct NotesEngine: Engine {
         if let action = announced.take() { return action }
         while true {
             if let action = sync.takeAction() { return translated(action) }
+            if sync.problem != problem {
+                problem = sync.problem
+                return .report(.problem(problem))
+            }
             guard let action = nextTransferAction(at: now) else { return nil }
             switch action {
             case .store(let action): storeActions.append(action)
@@ -206,6 +212,19 @@ public struct NotesEngine: Engine {
         case .parked(let id, let reason): .parked(id, reason)
         case .commitFailing: .commitFailed(commitError)
         case .commitRecovered: .commitRecovered
+        }
+    }
+}
+
+extension HTTPClientError {
+    fileprivate var problemKind: SyncProblem.Kind {
+        switch reason {
+        case .connect(.refused): .refused
+        case .connect(.nameNotFound): .nameNotFound
+        case .connect(.unreachable): .noRoute
+        case .connect(.timedOut), .timedOut: .timedOut
+        case .notHTTP: .foreignServer
+        default: .connectionFailed
         }
     }
 }

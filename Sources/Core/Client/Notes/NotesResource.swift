@@ -12,6 +12,9 @@ public struct NotesResource: SyncResource {
 
     public var name: String { "notes" }
     public var serverDescription: String { "notes server" }
+    public var listsContents: Bool { true }
+    public var ignoredMembers: Set<String> { ["date"] }
+    public var dateMember: String? { "date" }
 
     public func areEqual(_ left: RecordContent, _ right: RecordContent) -> Bool {
         left == right || NoteContent(left).hasSameText(as: NoteContent(right))
@@ -21,10 +24,12 @@ public struct NotesResource: SyncResource {
         switch operation {
         case .probe: return SyncRequestContent(method: "GET", target: "/api/")
         case .refresh(let token): return SyncRequestContent(refresh: token, path: NotesHTTP.refreshPath)
+        case .contents(let cursor):
+            // A server without cursors ignores the parameters and lists all notes.
+            return SyncRequestContent(method: "GET", target: NotesHTTP.notesPath + Self.page(after: cursor))
         case .index(let cursor, let entityTag):
-            let since = cursor.map(PercentEncoding.encode) ?? ""
             return SyncRequestContent(
-                method: "GET", target: "\(NotesHTTP.indexPath)?since=\(since)&limit=\(Self.pageEntries)",
+                method: "GET", target: NotesHTTP.indexPath + Self.page(after: cursor),
                 headers: entityTag.map { [(name: "If-None-Match", value: $0)] } ?? [])
         case .fetch(let id): return SyncRequestContent(method: "GET", target: Self.path(of: id))
         case .create(let id, let content, let operation):
@@ -36,6 +41,10 @@ public struct NotesResource: SyncResource {
                 method: "DELETE", target: "\(Self.path(of: id))?revision=\(PercentEncoding.encode(base.description))",
                 headers: [(name: NotesHTTP.idempotencyKeyName, value: operation)])
         }
+    }
+
+    private static func page(after cursor: String?) -> String {
+        "?since=\(cursor.map(PercentEncoding.encode) ?? "")&limit=\(pageEntries)"
     }
 
     private func draft(_ content: RecordContent) -> NoteDraft {
@@ -81,10 +90,11 @@ public struct NotesResource: SyncResource {
                 ForeignServerError(
                     status: status, contentType: response.header("Content-Type"), expected: serverDescription))
         }
+        if status == 403, rejectsCredentials(response) { return .unauthorized(status: status) }
         if let result = SyncResult(status: status, of: operation) { return result }
         switch (operation, status) {
         case (.probe, 200): return .done
-        case (.index, 200): return index(response)
+        case (.index, 200), (.contents, 200): return index(response)
         case (.refresh(let token), 200):
             return SyncTokens(json: response.body, sent: token).map(SyncResult.tokens)
                 ?? .invalid("the response has no access token")
@@ -97,12 +107,17 @@ public struct NotesResource: SyncResource {
                     content: NoteContent(note).encoded))
         case (.delete, 204): return .done
         // A cursor of another server, or of another version of it.
-        case (.index(.some, _), 400): return .cursorExpired
+        case (.index(.some, _), 400), (.contents(.some), 400): return .cursorExpired
         // The original server rejects the creation of an existing note with 400.
         case (.create, 400): return .conflict
         case (_, 400..<500): return .rejected(status: status)
         default: return .invalid("the response has the status \(status)")
         }
+    }
+
+    private func rejectsCredentials(_ response: SyncResponse) -> Bool {
+        let detail = JSONText.parse(response.body)?.object?["detail"]?.text
+        return detail == NotesHTTP.wrongPassword || detail == NotesHTTP.noCredentials
     }
 
     private func index(_ response: SyncResponse) -> SyncResult {
@@ -114,7 +129,8 @@ public struct NotesResource: SyncResource {
             RemoteIndex(
                 entries: entries.map {
                     RemoteIndex.Entry(
-                        id: RecordID($0.uuid), revision: RecordRevision($0.revision), isDeleted: $0.isDeleted)
+                        id: RecordID($0.uuid), revision: RecordRevision($0.revision), isDeleted: $0.isDeleted,
+                        content: $0.note.map { NoteContent($0).encoded })
                 },
                 unreadable: Dictionary(
                     unreadable.map { (RecordID($0.uuid ?? ""), $0.reason) }, uniquingKeysWith: { first, _ in first }),
@@ -129,7 +145,7 @@ extension SyncResult {
         switch (operation, status) {
         case (_, 401): self = .unauthorized(status: status)
         case (_, 403): self = .forbidden(status: status)
-        case (.index, 410): self = .cursorExpired
+        case (.index, 410), (.contents, 410): self = .cursorExpired
         case (.fetch, 404), (.fetch, 410), (.update, 404), (.update, 410), (.delete, 404), (.delete, 410),
             (.create, 404), (.create, 410):
             self = .missing

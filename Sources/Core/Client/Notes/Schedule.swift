@@ -117,6 +117,12 @@ struct IndexWork: Sendable {
     var listed: Set<RecordID>?
     /// Records that are to be fetched.
     var awaited: Set<RecordID> = []
+    /// Whether the pages are requested with the contents of the records.
+    var listsContents = false
+    /// Failed attempts in a row to read a page with contents.
+    var contentsFailures = 0
+    /// Whether the read began without any record of the server, so that none can be missing.
+    var isFirstLoad = false
     /// Whether every entry of the pages read so far could be read.
     var isComplete = true
     /// The position of the next page; `nil` between two reads.
@@ -141,6 +147,8 @@ struct IndexWork: Sendable {
         fetchedAt = now
         failures = 0
         retryAt = nil
+        listsContents = false
+        contentsFailures = 0
         page = nil
         listed = nil
         isComplete = true
@@ -161,6 +169,8 @@ struct PathState: Sendable {
     private(set) var isReachable: Bool?
     /// The peer of the last response, if it was not the expected server.
     var foreignServer: ForeignServerError?
+    /// The last failure without a response of the server.
+    var lastFailure: SyncProblem?
     /// The time of the last validated response.
     var lastContact: Instant?
 
@@ -198,6 +208,7 @@ struct PathState: Sendable {
             probeAt = nil
             isReachable = true
             foreignServer = nil
+            lastFailure = nil
             lastContact = now
         }
         return failures > 1

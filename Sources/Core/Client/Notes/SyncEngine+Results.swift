@@ -6,7 +6,9 @@ extension SyncEngine {
     mutating func handle(_ reply: SyncReply, of exchange: Exchange) {
         if let retryAfter = reply.retryAfter { raiseFloor(retryAfter) }
         switch reply.result {
-        case .gatewayError: return handlePathFailure(of: exchange, reply.result, isOutcomeUnknown: true)
+        case .gatewayError(let status):
+            path.lastFailure = SyncProblem(.connectionFailed, "a gateway cannot reach the server (\(status))")
+            return handlePathFailure(of: exchange, reply.result, isOutcomeUnknown: true)
         case .foreign(let error):
             path.foreignServer = error
             return handlePathFailure(of: exchange, reply.result, isOutcomeUnknown: true)
@@ -42,7 +44,7 @@ extension SyncEngine {
         switch exchange.activity {
         case .probe: handleProbe(reply.result)
         case .refresh: break
-        case .index: handleIndex(reply.result, exchange)
+        case .index: handleIndex(reply.result)
         case .push(let id, let sequence): handlePush(reply.result, id, sequence, exchange)
         case .reconcile(let id, let sequence): handleReconciliation(reply.result, id, sequence, exchange)
         case .fetch(let id): handleFetch(reply.result, id)
@@ -51,11 +53,14 @@ extension SyncEngine {
     }
 
     private mutating func handleProbe(_ result: SyncResult) {
-        if case .forbidden(let status) = result { pause(because: "the server rejects the user (\(status))") }
+        if case .forbidden(let status) = result {
+            pause(.forbidden, because: "the server rejects the user (\(status))")
+        }
     }
 
-    mutating func pause(because reason: String) {
+    mutating func pause(_ kind: SyncProblem.Kind = .credentialsRejected, because reason: String) {
         guard pauseReason == nil else { return }
+        pauseKind = kind
         pauseReason = reason
         outputs.append(.report(.paused(reason)))
     }
@@ -233,7 +238,7 @@ extension SyncEngine {
     }
 
     /// Records that the server has a change by another client: a conflict, unless both sides are equal.
-    private mutating func recordConflict(_ theirs: LocalRecord.Theirs, _ id: RecordID) {
+    mutating func recordConflict(_ theirs: LocalRecord.Theirs, _ id: RecordID) {
         guard var local = records[id] else { return forget(id) }
         for sequence in schedules[id]?.queue ?? [] { drop(sequence) }
         let areEqual = theirs.content.map { resource.areEqual($0, local.mine) } ?? false
@@ -258,103 +263,6 @@ extension SyncEngine {
     }
 
     // MARK: Results of reads
-
-    private mutating func handleIndex(_ result: SyncResult, _ exchange: Exchange) {
-        switch result {
-        case .index(let page): handle(page)
-        case .notModified: finishIndex()
-        case .cursorExpired:
-            index.cursor = nil
-            storeIndex()
-            indexWork.page = nil
-            indexWork.want()
-        case .forbidden(let status): pause(because: "the server rejects the user (\(status))")
-        default: delayIndex()
-        }
-    }
-
-    private mutating func handle(_ page: RemoteIndex) {
-        indexWork.isMonotonic = page.cursor != nil
-        for entry in page.entries { handle(entry) }
-        for (id, reason) in page.unreadable.sorted(by: { $0.key < $1.key }) {
-            // An entry without a readable identifier is reported under the empty one.
-            indexWork.listed?.insert(id)
-            setQuarantine(id, reason)
-        }
-        if !page.unreadable.isEmpty { indexWork.isComplete = false }
-        indexWork.failures = 0
-        indexWork.retryAt = nil
-        if page.hasMore, let cursor = page.cursor, cursor != indexWork.page {
-            indexWork.page = cursor
-            return indexWork.want()
-        }
-        if indexWork.isComplete {
-            setQuarantine(RecordID(""), nil)
-            if let listed = indexWork.listed {
-                for id in records.keys.sorted() where !listed.contains(id) {
-                    // A page may be older than a change that was acknowledged meanwhile.
-                    if indexWork.written.contains(id) { fetch(id) } else { recordAbsence(of: id) }
-                }
-            }
-            let isWhole = indexWork.listed != nil
-            let isAdopting = index.isAdopting && !(isWhole && indexWork.adoptions.isEmpty)
-            // A position is kept only when everything before it was read.
-            let state = IndexState(
-                cursor: isAdopting ? nil : page.cursor ?? index.cursor,
-                entityTag: isWhole && !isAdopting ? page.entityTag : index.entityTag, isAdopting: isAdopting)
-            index = state
-        }
-        finishIndex()
-        storeIndex()
-    }
-
-    private mutating func finishIndex() {
-        indexWork.finish(at: now)
-        if policy.reads == .allRecords { for id in records.keys.sorted() { fetch(id) } }
-        for id in quarantine.keys.sorted() where !id.text.isEmpty && schedules[id]?.queue.isEmpty ?? true { fetch(id) }
-    }
-
-    private mutating func handle(_ entry: RemoteIndex.Entry) {
-        indexWork.listed?.insert(entry.id)
-        guard let local = records[entry.id] else {
-            // A page may be older than the deletion of a record.
-            if !entry.isDeleted, !indexWork.written.contains(entry.id) { fetch(entry.id, listed: entry.revision) }
-            return
-        }
-        let hasChanges = !(schedules[entry.id]?.queue.isEmpty ?? true)
-        if entry.isDeleted, recordAbsence(of: entry.id) != .kept || !hasChanges { return }
-        if !entry.isDeleted, let known = local.theirs.map({ $0.revision }) ?? local.base {
-            // Where revisions only grow, an older one is a late response. Otherwise the record was deleted and created
-            // again.
-            let isOlder = indexWork.isMonotonic && !index.isAdopting && entry.revision.precedes(known)
-            if entry.revision == known || isOlder { return }
-        }
-        if index.isAdopting && !hasChanges { indexWork.adoptions.insert(entry.id) }
-        if !hasChanges, let record = behavior.listing(local, entry) { store(record) }
-        // The record's changes are sent before this fetch: the response to a repeated change may have an earlier
-        // revision than this one.
-        fetch(entry.id, listed: entry.revision)
-    }
-
-    /// Records that the server no longer has a record, and returns what has become of it.
-    @discardableResult
-    private mutating func recordAbsence(of id: RecordID) -> AbsenceDecision {
-        guard let local = records[id] else { return .kept }
-        let hasChanges = !(schedules[id]?.queue.isEmpty ?? true)
-        let decision = behavior.absence(
-            RecordAbsence(record: local, hasChanges: hasChanges, isAdopting: index.isAdopting))
-        switch decision {
-        case .kept: break
-        case .conflict: recordConflict(.deleted, id)
-        case .removed: forget(id)
-        }
-        return decision
-    }
-
-    private mutating func fetch(_ id: RecordID, listed: RecordRevision? = nil) {
-        requestFetch(of: id, listed: listed)
-        schedule(id)
-    }
 
     private mutating func handleFetch(_ result: SyncResult, _ id: RecordID) {
         if case .record = result {} else { showPlaceholder(of: id) }
@@ -391,7 +299,7 @@ extension SyncEngine {
         if let record = placeholder(id, { RecordID(makeUUID()) }), records[record.id] == nil { store(record) }
     }
 
-    private mutating func take(_ remote: RemoteRecord) {
+    mutating func take(_ remote: RemoteRecord) {
         guard let local = records[remote.id] else { return store(LocalRecord(remote)) }
         let theirs = LocalRecord.Theirs(revision: remote.revision, content: remote.content)
         if let known = local.theirs {
@@ -413,7 +321,7 @@ extension SyncEngine {
         }
     }
 
-    private mutating func finishFetch(_ id: RecordID) {
+    mutating func finishFetch(_ id: RecordID) {
         resetFailures(of: id)
         endFetchRequest(of: id)
         schedule(id)

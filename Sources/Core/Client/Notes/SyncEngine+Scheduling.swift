@@ -129,6 +129,7 @@ extension SyncEngine {
             } else if isIdle(.bypass), let activity = nextSmallActivity() {
                 start(activity, in: .small)
             }
+            startFurtherReads()
             // Smaller first: a large change starts while no small one is ready.
             if isIdle(.large),
                 firstTicket(.small).map({ $0.priority != .change }) ?? true,
@@ -157,6 +158,34 @@ extension SyncEngine {
             let activity = nextActivity(of: ticket.id)
         else { return }
         start(activity, in: .bypass)
+    }
+
+    /// Starts reads beside the one in flight, each on a connection of its own, if many records are to be read.
+    private mutating func startFurtherReads() {
+        guard path.isReachable == true, !indexWork.isWanted,
+            case .fetch = exchanges[SyncRequest.Lane.small.rawValue]?.activity
+        else { return }
+        let count = ReadPlan.readsAtOnce(of: indexWork.awaited.count)
+        for lane in SyncRequest.Lane.furtherReads.prefix(count - 1) where isIdle(lane) {
+            guard let ticket = firstTicket(.small), ticket.priority == .read,
+                let activity = nextActivity(of: ticket.id)
+            else { return }
+            start(activity, in: lane)
+        }
+    }
+
+    /// Cancels the reads beside the first one: they would fail with the path, each as a failure of its own.
+    private mutating func cancelFurtherReads() {
+        for lane in SyncRequest.Lane.furtherReads {
+            guard let exchange = exchanges[lane.rawValue] else { continue }
+            cancel(exchange)
+        }
+    }
+
+    private mutating func cancel(_ exchange: Exchange) {
+        _ = end(exchange.id)
+        if exchange.isSent { outputs.append(.cancel(exchange.id)) }
+        if let id = exchange.activity.recordID { schedule(id) }
     }
 
     private mutating func nextSmallActivity() -> Activity? {
@@ -196,11 +225,7 @@ extension SyncEngine {
         switch activity {
         case .probe: return (.probe, false)
         case .refresh: return token.tokens.map { (.refresh(token: $0.refresh), false) }
-        case .index:
-            let cursor = indexWork.page ?? index.cursor
-            if cursor == nil { indexWork.listed = [] }
-            if indexWork.page == nil { indexWork.written = [] }
-            return (.index(cursor: cursor, entityTag: cursor == nil ? index.entityTag : nil), false)
+        case .index: return (nextIndexOperation(), false)
         case .fetch(let id), .reconcile(let id, _): return (.fetch(id), false)
         case .push(let id, let sequence):
             guard var entry = entries[sequence] else { return nil }
@@ -270,11 +295,7 @@ extension SyncEngine {
 
     /// Cancels the exchanges in flight; their outcomes are unknown.
     mutating func cancelExchanges() {
-        for case let exchange? in exchanges {
-            _ = end(exchange.id)
-            if exchange.isSent { outputs.append(.cancel(exchange.id)) }
-            if let id = exchange.activity.recordID { schedule(id) }
-        }
+        for case let exchange? in exchanges { cancel(exchange) }
     }
 
     // MARK: Failures
@@ -295,6 +316,7 @@ extension SyncEngine {
     /// Delays the next attempt of the index.
     mutating func delayIndex() {
         indexWork.want()
+        if indexWork.listsContents { indexWork.contentsFailures = min(indexWork.contentsFailures + 1, 1 << 20) }
         indexWork.failures = min(indexWork.failures + 1, 1 << 20)
         indexWork.retryAt = now + policy.delay(afterFailures: indexWork.failures, random: &jitter)
     }
@@ -318,6 +340,7 @@ extension SyncEngine {
             if schedules[id]?.isFetchStale == true { schedule(id) } else { delay(id, hasFailedOnPath: true) }
         case .reconcile(let id, _): delay(id, hasFailedOnPath: true)
         }
+        cancelFurtherReads()
         let isQuick = path.recordFailure(at: now, minInterval: policy.firstDelay)
         let delay = isQuick ? .zero : policy.delay(afterFailures: max(1, path.failures - 1), random: &jitter)
         path.probe(at: now + delay)

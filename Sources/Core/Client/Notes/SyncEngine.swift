@@ -105,6 +105,7 @@ public struct SyncEngine: Sendable {
     var exchanges = [Exchange?](repeating: nil, count: SyncRequest.Lane.allCases.count)
     var indexWork = IndexWork()
     var path = PathState()
+    var pathEstimate = PathEstimate()
     var token = TokenState()
     var parkedCount = 0
     /// The number of occasions on which retry delays ended.
@@ -125,6 +126,8 @@ public struct SyncEngine: Sendable {
 
     /// The reason why nothing is sent until ``syncRequested(at:)`` or ``credentialsChanged(at:)``; `nil` if not paused.
     public internal(set) var pauseReason: String?
+    var pauseKind = SyncProblem.Kind.credentialsRejected
+    var serverClock: ServerClock?
     /// Set while the account of the client is not the one of the store. Nothing is sent or deleted until
     /// ``adopt(at:)``.
     public internal(set) var mismatch: AccountMismatch?
@@ -269,13 +272,31 @@ public struct SyncEngine: Sendable {
     public mutating func responseReceived(_ response: SyncResponse, to id: SyncExchangeID, at now: Instant) {
         tick(now)
         guard let exchange = end(id) else { return }
+        recordDuration(of: exchange, response)
         handle(resource.reply(to: exchange.operation, response), of: exchange)
+        if path.lastContact == now, let seconds = response.header("Date").flatMap(HTTPDate.seconds) {
+            serverClock = ServerClock(seconds: seconds, at: now)
+        }
+    }
+
+    /// Records how long a read took.
+    private mutating func recordDuration(of exchange: Exchange, _ response: SyncResponse) {
+        guard let sentAt = exchange.sentAt, exchange.activity.isRead else { return }
+        pathEstimate.record(bytes: response.body.count, in: now - sentAt)
+        if case .fetch = exchange.activity, response.status == 200 {
+            pathEstimate.record(recordBytes: response.body.count)
+        }
     }
 
     /// An exchange has ended without a response.
-    public mutating func exchangeFailed(_ id: SyncExchangeID, _ failure: SyncFailure, at now: Instant) {
+    ///
+    /// - Parameter kind: The kind of the failure, for people and programs.
+    public mutating func exchangeFailed(
+        _ id: SyncExchangeID, _ failure: SyncFailure, kind: SyncProblem.Kind = .connectionFailed, at now: Instant
+    ) {
         tick(now)
         guard let exchange = end(id) else { return }
+        path.lastFailure = SyncProblem(kind, failure.reason)
         if case .notHTTP = failure {
             path.foreignServer = ForeignServerError(
                 status: nil, contentType: nil, expected: resource.serverDescription)

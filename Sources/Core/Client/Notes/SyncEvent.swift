@@ -16,6 +16,8 @@ public enum SyncEvent: Sendable {
     case commitRecovered
     /// Nothing is sent until the user acts.
     case paused(String)
+    /// The reason why the server is not reached, or does not serve the client, has changed; `nil` if there is none any more.
+    case problem(SyncProblem?)
     /// The access token was renewed; the app keeps the tokens for its next start.
     case refreshed(SyncTokens)
     /// The account differs from the store's; nothing is sent until it is adopted.

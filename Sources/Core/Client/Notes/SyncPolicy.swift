@@ -98,6 +98,8 @@ public struct SyncPolicy: Hashable, Sendable {
     /// Whether a pause that the server has requested (`Retry-After`) outlasts a recovery of the network and a sync by the
     /// user.
     public var keepsPauses = true
+    /// Whether a list with the contents of many records may be read in place of these records.
+    public var readsLists = true
     /// Whether requests are sent whatever the state of the interface is, where the system does not report it reliably.
     public var ignoresInterface = false
 

@@ -38,9 +38,20 @@ public struct SyncRequest: Sendable {
         case attachments
         /// Small changes while a read is in flight on ``small``, so that no change waits for a slow response.
         case bypass
+        /// Reads beside one on ``small``, if many records are to be read.
+        case read2, read3, read4, read5, read6
 
-        /// The pool of connections. A change beside a read takes a second connection of the same pool.
-        public var pool: Int { self == .bypass ? Lane.small.rawValue : rawValue }
+        /// The lanes of reads beside the first one.
+        static let furtherReads: [Lane] = [.read2, .read3, .read4, .read5, .read6]
+
+        /// The pool of connections. A change beside a read takes a second connection of the same pool, and each further
+        /// read one more.
+        public var pool: Int {
+            switch self {
+            case .large, .attachments: rawValue
+            case .small, .bypass, .read2, .read3, .read4, .read5, .read6: Lane.small.rawValue
+            }
+        }
     }
 
     /// The exchange that the response or failure refers to.

@@ -11,6 +11,15 @@ public protocol SyncResource: Sendable {
     /// The name of the server in messages, such as "notes server".
     var serverDescription: String { get }
 
+    /// Whether the server lists records with their contents (``SyncOperation/contents(cursor:)``).
+    var listsContents: Bool { get }
+
+    /// The members of a content that the server makes, or that do not matter to the user; they are no reason for a conflict.
+    var ignoredMembers: Set<String> { get }
+
+    /// The member with the date of the last change, ISO 8601 or a number, which decides which version is the latest.
+    var dateMember: String? { get }
+
     /// Returns the request of an operation.
     func request(for operation: SyncOperation) -> SyncRequestContent
 
@@ -22,6 +31,9 @@ public protocol SyncResource: Sendable {
 }
 
 extension SyncResource {
+    public var listsContents: Bool { false }
+    public var ignoredMembers: Set<String> { [] }
+    public var dateMember: String? { nil }
     public func areEqual(_ left: RecordContent, _ right: RecordContent) -> Bool { left == right }
 }
 
@@ -33,6 +45,8 @@ public enum SyncOperation: Hashable, Sendable {
     case refresh(token: String)
     /// A page of the index: after a cursor, or from the beginning; with the entity tag of the last whole index.
     case index(cursor: String?, entityTag: String?)
+    /// The same page with the contents of the records; requested if the resource lists contents.
+    case contents(cursor: String?)
     /// A read of one record.
     case fetch(RecordID)
     /// A creation.
@@ -106,12 +120,15 @@ public struct RemoteIndex: Hashable, Sendable {
         public var revision: RecordRevision
         /// Whether the record was deleted.
         public var isDeleted: Bool
+        /// The content; `nil` if the index does not have it, so that the record must be read.
+        public var content: RecordContent?
 
         /// Creates an entry.
-        public init(id: RecordID, revision: RecordRevision, isDeleted: Bool = false) {
+        public init(id: RecordID, revision: RecordRevision, isDeleted: Bool = false, content: RecordContent? = nil) {
             self.id = id
             self.revision = revision
             self.isDeleted = isDeleted
+            self.content = content
         }
     }
 

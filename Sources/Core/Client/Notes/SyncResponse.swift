@@ -49,6 +49,12 @@ public enum SyncFailure: Hashable, Sendable {
     case outcomeUnknown(String)
     /// The peer sent bytes that are not HTTP.
     case notHTTP(String)
+
+    var reason: String {
+        switch self {
+        case .notSent(let reason), .outcomeUnknown(let reason), .notHTTP(let reason): reason
+        }
+    }
 }
 
 /// A peer that is not the expected server: another server, or a captive portal or proxy on the way.

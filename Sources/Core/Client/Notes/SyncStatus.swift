@@ -25,6 +25,56 @@ public struct SyncStatus: Sendable {
     public let lastContact: Instant?
     /// Whether the last commit failed; nothing is sent until one succeeds.
     public let isCommitFailing: Bool
+    /// The reason why the client does not reach the server, or is not served; `nil` if it is.
+    public let problem: SyncProblem?
+    /// The server's clock, as the last validated response showed it; `nil` if none has.
+    public let serverClock: ServerClock?
+}
+
+/// A reason why a client does not reach its server, or is not served.
+public struct SyncProblem: Hashable, Sendable {
+    /// A kind of reason.
+    public enum Kind: String, Hashable, Sendable {
+        /// The server rejects the credentials.
+        case credentialsRejected = "credentials-rejected"
+        /// The server knows the user, who may not do this.
+        case forbidden
+        /// The server's host refuses connections.
+        case refused = "connection-refused"
+        /// The server's name is not found.
+        case nameNotFound = "name-not-found"
+        /// The server does not respond in time.
+        case timedOut = "timed-out"
+        /// There is no route to the server.
+        case noRoute = "no-route"
+        /// The connection fails in another way.
+        case connectionFailed = "connection-failed"
+        /// The peer is not the expected server.
+        case foreignServer = "foreign-server"
+        /// The store belongs to another account.
+        case accountMismatch = "account-mismatch"
+        /// The policy does not allow the interface.
+        case interfaceNotAllowed = "interface-not-allowed"
+    }
+
+    /// The kind.
+    public let kind: Kind
+    /// The reason in words.
+    public let reason: String
+
+    /// Creates a problem.
+    public init(_ kind: Kind, _ reason: String) {
+        self.kind = kind
+        self.reason = reason
+    }
+}
+
+/// A time of the server's clock.
+public struct ServerClock: Hashable, Sendable {
+    /// The seconds since 1970.
+    public let seconds: Int64
+    /// The time of the client at which the response with it arrived.
+    public let at: Instant
 }
 
 /// A report of the engine for people.
@@ -51,7 +101,19 @@ extension SyncEngine {
         SyncStatus(
             isSettled: isSettled, connectivity: connectivity, pauseReason: pauseReason, mismatch: mismatch,
             foreignServer: path.foreignServer, outbox: outboxCount, parked: parkedCount, quarantine: quarantine,
-            notBefore: path.floor, lastContact: path.lastContact, isCommitFailing: commit.failures > 0)
+            notBefore: path.floor, lastContact: path.lastContact, isCommitFailing: commit.failures > 0,
+            problem: problem, serverClock: serverClock)
+    }
+
+    var problem: SyncProblem? {
+        if let mismatch { return SyncProblem(.accountMismatch, "\(mismatch)") }
+        if let pauseReason { return SyncProblem(pauseKind, pauseReason) }
+        if let foreign = path.foreignServer { return SyncProblem(.foreignServer, "\(foreign)") }
+        switch connectivity {
+        case .interfaceNotAllowed: return SyncProblem(.interfaceNotAllowed, "the policy does not allow the interface")
+        case .suspected, .unreachable: return path.lastFailure
+        case .unknown, .online, .interfaceDown: return nil
+        }
     }
 
     /// Whether the result of a commit is awaited.

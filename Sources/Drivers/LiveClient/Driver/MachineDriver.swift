@@ -53,7 +53,8 @@ final class MachineDriver<E: Engine> {
         channels.onInput = { [weak self] input in self?.process { machine, now in machine.process(input, at: now) } }
     }
 
-    private var now: Instant { Instant(Nanoseconds((NIODeadline.now() - origin).nanoseconds)) }
+    /// The time since the start of the client.
+    var now: Instant { Instant(Nanoseconds((NIODeadline.now() - origin).nanoseconds)) }
 
     /// Ends as a killed process does: what is committed stays, nothing else is written.
     func kill() {

@@ -110,18 +110,24 @@ public struct OfflineNotes {
 
     /// Creates a note and returns its uuid.
     public mutating func create(title: String, text: String) throws -> String {
-        let content = NoteContent(title: title, text: text, date: SyncClient.date()).encoded
+        let content = NoteContent(
+            title: title, text: text, date: SyncClient.date(shiftedBy: .seconds(Int64(clockOffset)))
+        ).encoded
         let id = RecordID(UUID().uuidString.lowercased())
         return try change(id) { engine throws(SyncEngine.RecordError) in
             try engine.create(content, id: id, at: .start)
         }.text
     }
 
+    /// The seconds by which the server's clock is ahead, as the last sync has found.
+    private var clockOffset: Int { syncState?.clockOffset ?? 0 }
+
     /// Changes a note's title or text; `nil` leaves it unchanged.
     public mutating func edit(_ uuid: String, title: String?, text: String?) throws {
-        let id = RecordID(uuid)
+        let (id, clockOffset) = (RecordID(uuid), clockOffset)
         try change(id) { engine throws(SyncEngine.RecordError) in
-            try engine.edit(id, engine.noteContent(id, title: title, text: text), at: .start)
+            try engine.edit(
+                id, engine.noteContent(id, title: title, text: text, clockOffset: clockOffset), at: .start)
         }
     }
 
@@ -146,7 +152,7 @@ public struct OfflineNotes {
     ///
     /// - Parameter seen: The conflict as the user saw it. If the server's version has changed since, nothing happens.
     public mutating func resolve(_ uuid: String, _ resolution: Resolution, seen: LocalRecord.Theirs) throws {
-        let id = RecordID(uuid)
+        let (id, clockOffset) = (RecordID(uuid), clockOffset)
         _ = try change(id) { engine throws(SyncEngine.RecordError) in
             // A conflict that is gone is reported by the engine.
             if let theirs = engine.record(id)?.theirs, theirs != seen { throw .notInConflict }
@@ -155,9 +161,25 @@ public struct OfflineNotes {
             case .theirs: return try engine.resolve(id, .theirs, at: .start)
             case .write(let title, let text):
                 return try engine.resolve(
-                    id, .write(engine.noteContent(id, title: title, text: text)), at: .start)
+                    id, .write(engine.noteContent(id, title: title, text: text, clockOffset: clockOffset)),
+                    at: .start)
             }
         }
+    }
+
+    /// Resolves all conflicts by a policy. Returns the notes that it has resolved, and those that it leaves to the user.
+    public mutating func resolveAll(by policy: ConflictPolicy) throws -> (resolved: [String], open: [String]) {
+        var (resolved, open): ([String], [String]) = ([], [])
+        for row in view.rows where row.icon == .conflict {
+            let id = RecordID(row.uuid)
+            let isResolved = try change(id) { engine throws(SyncEngine.RecordError) in
+                guard let resolution = engine.resolution(of: id, by: policy) else { return false }
+                try engine.resolve(id, resolution, at: .start)
+                return true
+            }
+            if isResolved { resolved.append(row.uuid) } else { open.append(row.uuid) }
+        }
+        return (resolved, open)
     }
 
     /// Sends a rejected change again, and transfers the note's stopped attachments again, at the next sync.

@@ -67,6 +67,20 @@ public final class SyncClient: Sendable {
         try await change { engine, now in try engine.edit(id, content, at: now) }
     }
 
+    /// Changes a record as a value of a Swift type, in one step: no other change comes between the read and the write.
+    ///
+    ///     try await client.edit(id) { (item: inout Item) in item.isBought = true }
+    ///
+    /// Members that the type does not have stay. If another process has changed the record first, `body` is called again.
+    public func edit<Value: Codable & Sendable>(
+        _ id: RecordID, as type: Value.Type = Value.self, _ body: @escaping @Sendable (inout Value) throws -> Void
+    ) async throws {
+        try await change { engine, now in
+            guard let record = engine.record(id), !record.isDeleted else { throw SyncEngine.RecordError.unknown }
+            try engine.edit(id, record.mine.changing(Value.self, body), at: now)
+        }
+    }
+
     /// Deletes a record.
     public func delete(_ id: RecordID) async throws {
         try await change { engine, now in try engine.delete(id, at: now) }
@@ -114,6 +128,12 @@ public final class SyncClient: Sendable {
 
     /// Returns a record as a user interface would draw it; `nil` if there is none.
     public func row(_ id: RecordID) async throws -> RecordRow? { try await onLoop { $0.engine.row(id) } }
+
+    /// Returns the records of now, and again whenever they have changed. Changes between two reads of the sequence are one
+    /// element. The sequence ends with the client.
+    public func updates() async throws -> RecordUpdates {
+        RecordUpdates(self, ticks: try await onLoop { $0.observers.add() })
+    }
 
     /// Returns the state of the client's work.
     public func status() async throws -> SyncStatus { try await onLoop { $0.status } }

@@ -33,6 +33,8 @@ public struct SyncClientConfiguration: Sendable {
     public var resource: any SyncResource = NotesResource()
     /// Delays, limits and rules of the synchronisation.
     public var policy = SyncPolicy()
+    /// The way in which conflicts are resolved; by default the user does it.
+    public var conflicts = ConflictPolicy.ask
     /// The timeouts of exchanges and connections.
     public var timeouts = HTTPTimeouts()
     /// Changes the configuration of the engine before it starts: its decisions, for example.

@@ -17,6 +17,7 @@ final class SyncCore {
     private var state = SyncState()
     private var stateWritten: SyncState?
     private var isComplete = false
+    let observers = RecordObservers()
     private var storePoll: Scheduled<Void>?
     private var waiters: [Int: EventLoopPromise<SyncClient.Completion>] = [:]
     private var nextWaiter = 0
@@ -41,12 +42,16 @@ final class SyncCore {
             target: .init(
                 host: configuration.host, port: configuration.port, isHostResolvable: configuration.isHostResolvable),
             on: eventLoop, mustEnd: configuration.mustEnd, onActivity: configuration.onActivity,
-            onEvent: { onEvent($0, .now) }
+            onEvent: { [observers] in
+                if case .view = $0 { observers.notify() }
+                onEvent($0, .now)
+            }
         ) {
             var sync = SyncEngine.Configuration(
                 resource: configuration.resource, restoring: try store.load(),
                 account: SyncAccount(user: configuration.user, server: configuration.address),
                 policy: configuration.policy, tokens: Self.tokens(configuration), seed: configuration.seed)
+            sync.behavior.resolveConflicts(by: configuration.conflicts, of: configuration.resource)
             configuration.adapt(&sync)
             let attachments = AttachmentLane(restoring: try store.attachments(), seed: configuration.seed)
             return SyncMachine(
@@ -98,6 +103,7 @@ final class SyncCore {
         storePoll?.cancel()
         for waiter in waiters.values { waiter.succeed(.stopped) }
         waiters = [:]
+        observers.finish()
     }
 
     // MARK: Inputs
@@ -151,6 +157,7 @@ final class SyncCore {
     private func updateState() {
         let status = status
         state.update(status)
+        if let clock = status.serverClock { state.clockOffset = clock.offset(at: driver.now) }
         let isComplete = SyncClient.Completion(status) == .complete && status.lastContact != nil
         if isComplete && !self.isComplete { state.lastSync = SyncClient.date() }
         self.isComplete = isComplete

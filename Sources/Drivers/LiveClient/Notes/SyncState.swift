@@ -1,4 +1,4 @@
-internal import Client
+public import Client
 internal import Foundation
 internal import Wire
 
@@ -13,8 +13,18 @@ public struct SyncState: Hashable, Sendable {
     public var failures = 0
     /// The time of the last agreement with the server, in the contract's date format; `nil` if there was none.
     public var lastSync: String?
-    /// The reason why nothing is sent; `nil` if there is none.
+    /// The reason why nothing is sent, or the server is not reached; `nil` if there is none.
     public var problem: String?
+    /// The kind of the reason: a value of `SyncProblem.Kind`.
+    public var cause: String?
+    /// The seconds by which the server's clock is ahead of this device's; 0 if they agree to 2 s.
+    public var clockOffset = 0
+
+    /// The problem of the synchronisation; `nil` if there is none.
+    public var currentProblem: SyncProblem? {
+        guard let problem, let kind = cause.flatMap(SyncProblem.Kind.init) else { return nil }
+        return SyncProblem(kind, problem)
+    }
 
     /// The longest file that is read, in bytes.
     private static let bytesMax = 64 << 10
@@ -34,6 +44,8 @@ public struct SyncState: Hashable, Sendable {
         connectivity = members["connectivity"]?.text ?? "unknown"
         lastSync = members["last_sync"]?.text
         problem = members["problem"]?.text
+        cause = members["cause"]?.text
+        if case .integer(let number)? = members["clock_offset_s"] { clockOffset = Int(clamping: number) }
     }
 
     /// The process that synchronises the store; `nil` if it has ended, in whatever way.
@@ -48,7 +60,8 @@ public struct SyncState: Hashable, Sendable {
         JSONText.object([
             ("process", process.map { "\($0)" } ?? "null"), ("connectivity", JSONText.string(connectivity)),
             ("failures", "\(failures)"), ("last_sync", JSONText.string(lastSync)),
-            ("problem", JSONText.string(problem)),
+            ("problem", JSONText.string(problem)), ("cause", JSONText.string(cause)),
+            ("clock_offset_s", "\(clockOffset)"),
         ])
     }
 
@@ -65,7 +78,8 @@ public struct SyncState: Hashable, Sendable {
             connectivity = "unreachable"
             failures = count
         }
-        problem = status.mismatch?.description ?? status.pauseReason ?? status.foreignServer?.description
+        problem = status.problem?.reason
+        cause = status.problem?.kind.rawValue
     }
 
     /// Replaces the file. A failure is ignored, because the file is a copy for information.

@@ -143,6 +143,7 @@ public final class SyncStore: Sendable {
                     throw DatabaseError(resultCode: .SQLITE_READONLY)
                 }
                 try database.execute(sql: "PRAGMA synchronous = FULL")
+                try limitLog(database)
             }
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             try queue.writeWithoutTransaction { database in
@@ -464,36 +465,6 @@ public final class SyncStore: Sendable {
         view.withLock {
             $0.dataVersion = version
             $0.hasLogged = false
-        }
-    }
-
-    func transaction<Value>(
-        _ kind: Database.TransactionKind, _ body: (Database) throws -> Value
-    ) throws(SyncStoreError) -> Value {
-        try perform { database in
-            var value: Value?
-            try database.inTransaction(kind) {
-                if database.hasMoved { throw SyncStoreError.moved(name) }
-                value = try body(database)
-                return .commit
-            }
-            guard let value else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
-            return value
-        }
-    }
-
-    private func perform<Value>(_ body: (Database) throws -> Value) throws(SyncStoreError) -> Value {
-        var systemError: Int32 = 0
-        do {
-            return try queue.unsafeRead { database in
-                do { return try body(database) } catch let error as DatabaseError {
-                    systemError = database.systemError
-                    // Without its file, SQLite reports various errors.
-                    throw database.hasMoved ? SyncStoreError.moved(name) : error
-                }
-            }
-        } catch {
-            throw SyncStoreError(error, systemError: systemError, path: name)
         }
     }
 }

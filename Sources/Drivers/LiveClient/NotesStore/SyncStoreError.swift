@@ -39,6 +39,9 @@ public struct SyncStoreError: Error, Hashable, Sendable, CustomStringConvertible
         self.description = description
     }
 
+    /// The values of `errno` on a full disk, and for limits with the same effect.
+    static let fullDiskErrors: Set<Int32> = [ENOSPC, EDQUOT, EFBIG]
+
     /// - Parameter systemError: The `errno` of SQLite's last failed system call; 0 if there was none.
     init(_ error: any Error, systemError: Int32 = 0, path: String) {
         guard let error = error as? DatabaseError else {
@@ -47,7 +50,7 @@ public struct SyncStoreError: Error, Hashable, Sendable, CustomStringConvertible
         }
         let cause = systemError == 0 ? "" : " (\(String(cString: strerror(systemError))))"
         // A quota and the limit on file size have the effect of a full disk.
-        let isFull = [ENOSPC, EDQUOT, EFBIG].contains(systemError)
+        let isFull = Self.fullDiskErrors.contains(systemError)
         let code = error.resultCode.primaryResultCode
         switch code {
         case _ where code == .SQLITE_FULL || isFull && [.SQLITE_IOERR, .SQLITE_CANTOPEN].contains(code):

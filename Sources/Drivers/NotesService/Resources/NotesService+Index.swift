@@ -8,7 +8,7 @@ extension NotesService {
         guard contract.features.contains(.cursors) else {
             return try list(request, StoredNote.Selection(owner: user, order: listOrder), Self.writeEntry).response
         }
-        if request.query("since") != nil || request.query("limit") != nil { return try handleChanges(request, user) }
+        if isPaged(request) { return try handleChanges(request, user, NotesHTTP.indexPath, Self.writeEntry) }
         var (response, position) = try list(
             request, StoredNote.Selection(owner: user, includesDeleted: true), Self.writeEntry)
         if response.head.status == .ok {
@@ -19,7 +19,7 @@ extension NotesService {
     }
 
     /// Appends the same text as ``IndexEntry/json``.
-    private static let writeEntry: ItemWriter = { row, bytes in
+    static let writeEntry: ItemWriter = { row, bytes in
         bytes.append(#"{"uuid":"#)
         row.append(.uuid, to: &bytes)
         bytes.append(#","revision":"#)
@@ -29,8 +29,17 @@ extension NotesService {
         bytes.append("}")
     }
 
+    /// Whether a request of the index, or of the list of notes, wants a page of what was written since a cursor.
+    func isPaged(_ request: APIRequest) -> Bool {
+        contract.features.contains(.cursors) && (request.query("since") != nil || request.query("limit") != nil)
+    }
+
     /// Returns a page of the notes written since a cursor. A note written between two pages is listed again.
-    private func handleChanges(_ request: APIRequest, _ user: String) throws -> Response {
+    ///
+    /// A page ends with the entry that reaches ``Limits/pageBytesMax``, or with the requested number of entries.
+    func handleChanges(
+        _ request: APIRequest, _ user: String, _ path: String, _ write: ItemWriter
+    ) throws -> Response {
         let limit = try limit(request)
         return try store.read { transaction in
             let position = try StoredNote.position(transaction, owner: user, epoch: store.epoch)
@@ -40,22 +49,23 @@ extension NotesService {
             var bytes = JSONBuffer()
             bytes.append("[")
             var count = 0
+            var isLast = true
             try StoredNote.forEachRow(transaction, selection) { row in
+                isLast = count < limit && bytes.bytes.count < Limits.pageBytesMax
+                guard isLast else { return false }
                 count += 1
-                guard count <= limit else { return false }
                 if count > 1 { bytes.append(",") }
-                Self.writeEntry(row, &bytes)
+                write(row, &bytes)
                 cursor.sequence = row.sequence
                 return true
             }
             bytes.append("]")
             var response = Response.json(.ok, bytes.text)
-            let isLast = count <= limit
             if isLast { cursor.sequence = position.sequence }
             let text = cursor.text(position)
             response[.cursor] = text
             response[.retention] = String(limits.retentionSeconds)
-            if !isLast { response[.link] = "<\(NotesHTTP.indexPath)?since=\(text)&limit=\(limit)>; rel=\"next\"" }
+            if !isLast { response[.link] = "<\(path)?since=\(text)&limit=\(limit)>; rel=\"next\"" }
             return response
         }
     }

@@ -9,6 +9,12 @@ extension NotesService {
             let fields = Result { try request.fields(allowsMergePatch: false) }
             return try write(request, user, fields) { try create(request, user, fields.get(), $0) }
         }
+        if isPaged(request) {
+            let writeNote = writeNote
+            return try handleChanges(request, user, NotesHTTP.notesPath) { row, bytes in
+                (row.isDeleted ? Self.writeEntry : writeNote)(row, &bytes)
+            }
+        }
         let selection = StoredNote.Selection(owner: user, order: listOrder)
         return try list(request, selection, writeNote).response
     }

@@ -148,19 +148,22 @@ enum SideBySide {
     }
 
     private static func line(_ left: String, _ right: String, _ mark: String, _ column: Int) -> String {
-        var line = left + String(repeating: " ", count: max(0, column - left.count)) + " \(mark) " + right
+        var line = left + String(repeating: " ", count: max(0, column - left.terminalWidth)) + " \(mark) " + right
         while line.last == " " { line.removeLast() }
         return line
     }
 
-    /// Returns a text in lines of at most `width` characters, without characters that control a terminal.
+    /// Returns a text in lines of at most `width` columns, without characters that control a terminal.
     private static func wrapped(_ text: String, _ width: Int) -> [String] {
         var lines: [String] = []
         for line in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             var rest = Substring(TextTable.singleLine(String(Substring(line))))
             repeat {
-                lines.append(String(rest.prefix(width)))
-                rest = rest.dropFirst(width)
+                // One character at least, even if it is wider.
+                let piece = String(rest).prefix(columns: width)
+                let count = max(1, piece.count)
+                lines.append(String(rest.prefix(count)))
+                rest = rest.dropFirst(count)
             } while !rest.isEmpty
         }
         return lines

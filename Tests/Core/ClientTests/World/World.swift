@@ -116,5 +116,17 @@ final class World {
 /// A condition of rules: the path of a note.
 func isNote(_ id: RecordID) -> (String) -> Bool { { World.id(ofPath: $0) == id } }
 
-/// A condition of rules: the index.
-func isIndex(_ target: String) -> Bool { target.hasPrefix(NotesHTTP.indexPath) }
+/// A condition of rules: the index, or the list that the first load reads in its place.
+func isIndex(_ target: String) -> Bool { target.hasPrefix(NotesHTTP.indexPath) || isList(target) }
+
+/// A condition of rules: the list of notes with their contents.
+func isList(_ target: String) -> Bool { target.hasPrefix(NotesHTTP.notesPath + "?") }
+
+extension SyncPolicy {
+    /// The default policy without lists in place of single reads.
+    static let singleReads: SyncPolicy = {
+        var policy = SyncPolicy()
+        policy.readsLists = false
+        return policy
+    }()
+}

@@ -237,6 +237,53 @@ import Wire
         await server.stop()
     }
 
+    /// A change of a value keeps the members that its type does not have, and is made to the record as it is then.
+    @Test func anEditOfAValueKeepsUnknownMembers() async throws {
+        let server = try await ItemsServer.start()
+        server.set("1", ["name": "Milk", "isBought": false, "colour": "white", "size": ["litres": 2]])
+        var configuration = Self.configuration(server.port)
+        configuration.resource = JSONResource(name: "items", path: "/items/")
+        let client = try await SyncClient.start(configuration)
+        try await Self.waitUntil { try await client.row("1") != nil }
+        async let first: Void = client.edit("1") { (item: inout Item) in item.name += "!" }
+        async let second: Void = client.edit("1") { (item: inout Item) in item.name += "?" }
+        _ = try await (first, second)
+        try await client.edit("1", as: Item.self) { $0.isBought = true }
+        #expect(try await client.waitUntilComplete(timeout: .seconds(20)) == .complete)
+        let item = try #require(server.items.first)
+        #expect(item["isBought"] == true && item["colour"] == "white" && item["size"] == ["litres": 2])
+        #expect(["Milk!?", "Milk?!"].contains(item["name"]?.text))
+        await #expect(throws: SyncEngine.RecordError.unknown) {
+            try await client.edit("2", as: Item.self) { $0.isBought = true }
+        }
+        await client.stop()
+        await server.stop()
+    }
+
+    @Test func theRecordsAreObservedUntilTheClientStops() async throws {
+        let (server, _) = try await Self.server()
+        let client = try await SyncClient.start(Self.configuration(server.port))
+        let updates = try await client.updates()
+        let reading = Task {
+            var titles: [[String?]] = []
+            for await rows in updates {
+                let found = rows.map { NoteContent($0.content).title }
+                if titles.last != found { titles.append(found) }
+            }
+            return titles
+        }
+        let uuid = try await client.create(title: "Milk", text: nil)
+        var more = try await client.updates().makeAsyncIterator()
+        #expect(await more.next()?.count == 1)
+        try await client.edit(uuid, title: "Oat", text: nil)
+        try await Self.waitUntil { await more.next()?.first.map { NoteContent($0.content).title } == "Oat" }
+        await client.stop()
+        let titles = await reading.value
+        #expect(titles.last == ["Oat"] && titles.count <= 3, "\(titles)")
+        while await more.next() != nil {}
+        await server.stop()
+    }
+
     @Test func aStoreOfAnotherResourceIsRefused() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
