@@ -163,7 +163,7 @@ import Wire
         let frame = Array(HTTP2Frame.data(1, ByteBuffer(bytes: [7]), endsStream: false).readableBytesView)
         let frames = Array(repeatElement(frame, count: 100).joined())
         var count = 0
-        while stage.tracker != nil, !stage.sockets.socket(.client, stage.id).gotReset, count < 1_000_000 {
+        while !stage.sockets.socket(.server, stage.id).gotReset, count < 1_000_000 {
             stage.send(frames, from: .client)
             count += 100
         }
