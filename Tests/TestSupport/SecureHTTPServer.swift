@@ -59,7 +59,8 @@ public final class SecureHTTPServer: Sendable {
     public static func ask(
         port: Int, authority: String, isHTTP2: Bool, _ paths: [String]
     ) throws -> [String: (status: Int, bytes: Int, result: String, milliseconds: Int, others: Int)] {
-        let (_, output, _) = try runProgram("node", ["-e", client, "\(port)", authority, isHTTP2 ? "h2" : "h1"] + paths)
+        let version = isHTTP2 ? "h2" : "h1"
+        let (_, output, _) = try runProgram("node", ["-e", client, "\(port)", authority, version] + paths)
         var results: [String: (status: Int, bytes: Int, result: String, milliseconds: Int, others: Int)] = [:]
         for line in output.split(separator: "\n") {
             let words = line.split(separator: " ").map(String.init)
@@ -73,13 +74,16 @@ public final class SecureHTTPServer: Sendable {
 
     private static let client = """
         const [port, ca, version, ...paths] = process.argv.slice(1)
-        const body = Buffer.alloc(200000, "y"), timeMax = 3000
+        const body = Buffer.alloc(200000, "y"), timeMax = 8000
         function report(path, status, bytes, result, start, others) {
             console.log(path, status, bytes, result, Date.now() - start, others)
         }
         function ask1(path) {
             const start = Date.now(); let status = 0, bytes = 0, done = false
-            const end = (result) => { if (!done) { done = true; report(path, status, bytes, result, start, 300000); request.destroy() } }
+            const end = (result) => {
+                if (done) return
+                done = true; report(path, status, bytes, result, start, 300000); request.destroy()
+            }
             const request = require("https").request(
                 { host: "127.0.0.1", servername: "localhost", port, path, method: "POST", ca, agent: false },
                 (response) => {
@@ -101,12 +105,13 @@ public final class SecureHTTPServer: Sendable {
                 clearTimeout(timer); report(path, status, bytes, result, start, others); session.destroy()
             }
             const other = session.request({ ":path": "/size/300000" })
-            other.on("data", (part) => { others += part.length }); other.on("error", () => {}); other.on("close", end)
+            other.on("data", (part) => { others += part.length }); other.on("error", () => {})
+            other.on("close", end)
             const request = session.request({ ":path": path, ":method": "POST" })
-            let endTime = 0
-            request.on("response", (headers) => { status = headers[":status"] })
+            let size = -1
+            request.on("response", (headers) => { status = headers[":status"]; size = headers["content-length"] })
             request.on("data", (part) => { bytes += part.length })
-            request.on("end", () => { if (!result) result = "ok" })
+            request.on("end", () => { if (!result) result = size === undefined || bytes == size ? "ok" : "error" })
             request.on("error", () => { result = "error" })
             request.on("aborted", () => { result = "error" })
             request.on("close", () => { if (!result) result = "error"; end() })

@@ -98,6 +98,8 @@ public final class TLSServer: Sendable {
                 while b"\\r\\n\\r\\n" not in data:
                     more = tls.recv(65536)
                     if not more:
+                        if data:
+                            tls.sendall(f"{len(data)} bytes".encode())
                         tls.unwrap()
                         return
                     data += more

@@ -143,7 +143,9 @@ extension API {
         if let tls = status?.upstreamTLS {
             members.append(("upstream_tls", Self.json(tls)))
         }
-        if let interception = proxy.interceptionJSON { members.append(("intercept", interception)) }
+        if let interception = proxy.interceptionJSON(status?.interception) {
+            members.append(("intercept", interception))
+        }
         if let forward = proxy.forward {
             members += [
                 ("forward", "true"), ("allow", JSONText.array(forward.clientsAllowed.map { JSONText.string("\($0)") })),

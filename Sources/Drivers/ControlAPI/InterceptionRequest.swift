@@ -67,12 +67,14 @@ extension ManagedProxy {
     }
 
     /// The interception as JSON; `nil` without one.
-    var interceptionJSON: String? {
+    func interceptionJSON(_ status: InterceptionStatus?) -> String? {
         guard let interception else { return nil }
         return JSONText.object([
             ("hosts", JSONText.array(interception.hosts.patterns.map { JSONText.string("\($0)") })),
             ("authority", JSONText.string(authority?.name)), ("sha256", JSONText.string(authority?.fingerprint)),
             ("certificate", JSONText.string(authority?.certificatePEM)),
+            ("connections", "\(status?.connections ?? 0)"),
+            ("pinned_hosts", JSONText.array((status?.pinnedHosts ?? []).map { JSONText.string($0) })),
         ])
     }
 }

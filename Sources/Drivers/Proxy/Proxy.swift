@@ -152,6 +152,11 @@ public final class Proxy: Sendable {
         await query { $0.eventLoop.makeSucceededFuture($0.opaqueTLS) }
     }
 
+    /// Returns the state of the interception of TLS, also after the proxy has stopped.
+    public func interception() async -> InterceptionStatus {
+        await query { $0.eventLoop.makeSucceededFuture($0.interception) }
+    }
+
     /// Sets the random seed; the next connection is number 0.
     public func reseed(_ seed: UInt64) async {
         await query { $0.reseed(seed) }

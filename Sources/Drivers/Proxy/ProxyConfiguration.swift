@@ -103,9 +103,8 @@ public struct ProxyConfiguration: Sendable {
 
     /// Whether nothing observes the link, and no bytes are changed. Connections may use the fast path only then.
     var isUnobserved: Bool {
-        upstreamTLS == nil && interception == nil && exchangeTracking == nil && onExchange == nil && exchangeController == nil
-            && onPacket == nil
-            && onLateness == nil && onBytesChanged == nil
+        upstreamTLS == nil && interception == nil && exchangeTracking == nil && onExchange == nil
+            && exchangeController == nil && onPacket == nil && onLateness == nil && onBytesChanged == nil
     }
 
     /// The default of ``connectionsMax``.

@@ -38,6 +38,17 @@ public struct InterceptionStatus: Hashable, Sendable {
     /// The hosts whose clients do not accept the certificates of the proxy, in the order in which that was seen: their
     /// connections pass as they are.
     public var pinnedHosts: [String] { pinned.hosts }
+    /// The hosts in words, ``hostsNamedMax`` at most: "not intercepted, because their clients do not accept the certificate:
+    /// api.test"; `nil` without any.
+    public var text: String? {
+        if pinnedHosts.isEmpty { return nil }
+        let more = pinnedHosts.count > Self.hostsNamedMax ? ", ..." : ""
+        return "not intercepted, because clients do not accept the certificate: "
+            + pinnedHosts.prefix(Self.hostsNamedMax).joined(separator: ", ") + more
+    }
+
+    /// The greatest number of hosts in ``text``.
+    public static let hostsNamedMax = 8
 
     var pinned = PinnedHosts()
 }

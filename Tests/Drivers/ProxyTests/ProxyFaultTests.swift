@@ -4,7 +4,6 @@ import LinkModel
 import Logging
 import NIOCore
 import NIOPosix
-import Synchronization
 import TestSupport
 import Testing
 
@@ -12,29 +11,6 @@ import Testing
 
 /// Fault rules of a running proxy.
 @Suite(.tags(.proxies), .timeLimit(.minutes(2))) struct ProxyFaultTests {
-    private final class Messages: Sendable {
-        private let lines = Mutex<[String]>([])
-
-        var text: [String] { lines.withLock { $0 } }
-
-        var logger: Logger { Logger(label: "test") { _ in Handler(messages: self) } }
-
-        private struct Handler: LogHandler {
-            let messages: Messages
-            var logLevel = Logger.Level.info
-            var metadata: Logger.Metadata = [:]
-
-            init(messages: Messages) { self.messages = messages }
-
-            subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-                get { metadata[key] }
-                set { metadata[key] = newValue }
-            }
-
-            func log(event: LogEvent) { messages.lines.withLock { $0.append("\(event.message)") } }
-        }
-    }
-
     /// Responds to each request of each connection with 200 and the number of the request.
     private static func serve(_ listener: TestSocket) -> Flag {
         let stopped = Flag()

@@ -234,6 +234,8 @@ struct ProxyFeed {
             var opened: Int64?
             if let first = connections[connection], first.exchanges == 0 { opened = unix(first.event.opened) }
             connections[connection]?.exchanges += 1
+            // The requests of an intercepted connection are visible.
+            connections[connection]?.notHTTP = nil
             exchanges.start(
                 exchange.number, id: id, head, connection: connection, stream: exchange.stream, opened: opened,
                 link: linkName, at: time)

@@ -210,7 +210,7 @@ final class InterceptionSocket: SessionSocket {
         case .established:
             state = .established
             core.intercepted(host)
-        case .bytes(let bytes): inside?.receive(.bytes(bytes, from: .client))
+        case .bytes(let bytes): if !insideIsClosed { inside?.receive(.bytes(bytes, from: .client)) }
         case .finished:
             clientHasFinished = true
             if !insideIsClosed { inside?.receive(.inputClosed(.client)) }
@@ -327,10 +327,11 @@ final class InterceptionSocket: SessionSocket {
     private func abort(abortively: Bool) {
         isOver = true
         if inside == nil { resetUpstream() }
-        if !insideIsClosed, let inside {
+        if let inside, !insideHasEnded {
+            // The upstream's socket may be open, although the client's is closed.
+            if !inside.isClosed { inside.close(abortively: abortively) }
+            if !insideIsClosed { inside.channelClosed(.client) }
             insideIsClosed = true
-            inside.close(abortively: abortively)
-            inside.channelClosed(.client)
         }
         endIfClosed()
     }

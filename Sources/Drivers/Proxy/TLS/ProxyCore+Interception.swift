@@ -46,14 +46,16 @@ extension ProxyCore {
     /// Records that a client has refused the certificate with an alert.
     func clientHasRefused(_ host: String, alert: UInt8, of session: Session) {
         guard interception.pinned.recordAlert(host) else { return }
-        warnThatHostIsPinned(host, "has refused the certificate of the proxy (\(TLSFailure.name(ofAlert: alert)))", session)
+        warnThatHostIsPinned(
+            host, "has refused the certificate of the proxy (\(TLSFailure.name(ofAlert: alert)))", session)
     }
 
     /// Records that a client has closed the connection when it had the certificate.
     func clientHasClosed(_ host: String, of session: Session) {
         guard interception.pinned.recordClosing(host) else { return }
         warnThatHostIsPinned(
-            host, "has closed \(PinnedHosts.closingsMax) connections in a row after the certificate of the proxy", session)
+            host, "has closed \(PinnedHosts.closingsMax) connections in a row after the certificate of the proxy",
+            session)
     }
 
     private func warnThatHostIsPinned(_ host: String, _ text: String, _ session: Session) {

@@ -59,7 +59,7 @@ struct CommandSession {
         let summary = CommandSummary(
             mode: mode, status: status, hosts: await proxy.hostTraffic(),
             faults: await FaultCommands(proxy).summary(), others: process.supervisor?.counts ?? ConnectCounts(),
-            leavesProcesses: leavesProcesses)
+            leavesProcesses: leavesProcesses, pinnedHosts: await proxy.interception().pinnedHosts)
         try await report?.finish(
             summary.json(
                 command: command, conditions: conditions.text,

@@ -55,7 +55,8 @@ struct FaultCommands {
 
     /// Returns a line per fault, for the end of the process.
     func summary() async -> [String] {
-        let notes = [await proxy.opaqueTLS().text.map { "note: \($0)" }].compactMap(\.self)
+        let texts = [await proxy.opaqueTLS().text, await proxy.interception().text]
+        let notes = texts.compactMap(\.self).map { "note: \($0)" }
         return await proxy.faultRules().map { "fault \($0.number + 1): \(Self.counts($0)): \(Self.text($0.rule))" }
             + notes
     }

@@ -115,6 +115,10 @@ final class ProxyReporter: Sendable {
                 ", \(TextTable.count(status.faultRules.count, "fault rule")) fired \(TextTable.count(fired, "time"))"
         }
         if let note = status.opaqueTLS.text { text += ", \(note)" }
+        if let interception = status.interception {
+            text += ", \(TextTable.count(interception.connections, "connection")) intercepted"
+            if let note = interception.text { text += ", \(note)" }
+        }
         if let method = status.synDropMethod { text += ", \(newConnections(method))" }
         if link.orphans > 0 { text += ", \(TextTable.count(link.orphans, "orphan"))" }
         if status.dialsFailed > 0 { text += ", \(TextTable.count(status.dialsFailed, "upstream connection")) failed" }

@@ -24,6 +24,8 @@ struct CommandSummary {
     var others = ConnectCounts()
     /// Whether processes are left that the command has started; in connect mode only.
     var leavesProcesses = false
+    /// The hosts whose clients have not accepted the certificates of the proxy.
+    var pinnedHosts: [String] = []
 
     /// The most hosts that are printed.
     private static let hostsMax = 10
@@ -128,6 +130,7 @@ struct CommandSummary {
                         ])
                     })
             ),
+            ("pinned_hosts", JSONText.array(pinnedHosts.map { JSONText.string($0) })),
             ("connections_refused_locally", "\(others.refused)"),
             (
                 "udp_sockets",
