@@ -1,3 +1,5 @@
+internal import Synchronization
+
 /// The built-in profiles and timelines, and those in files.
 public enum ProfileCatalogue {
     /// The reason why a profile or timeline is not available.
@@ -40,32 +42,48 @@ public enum ProfileCatalogue {
     public static let timelineNames = EmbeddedFile.all(in: "timelines").map(\.name)
 
     /// The built-in profiles.
-    public static let builtIn: [Profile] = EmbeddedFile.all(in: "profiles").map { file in
-        do {
-            return try Profile(parsing: file.text, id: file.name, file: "\(file.name).yaml")
-        } catch {
-            preconditionFailure("invalid built-in profile: \(error)")
-        }
-    }
+    public static let builtIn: [Profile] = EmbeddedFile.all(in: "profiles").map { profiles[$0] }
 
     /// The built-in timelines.
-    public static let timelines: [TimelineFile] = EmbeddedFile.all(in: "timelines").map { file in
-        do {
-            return try TimelineFile(parsing: file.text, id: file.name, file: "\(file.name).yaml")
-        } catch {
-            preconditionFailure("invalid built-in timeline: \(error)")
+    public static let timelines: [TimelineFile] = EmbeddedFile.all(in: "timelines").map { timelineFiles[$0] }
+
+    private static let profiles = ParsedFiles { (file) throws(FileError) in
+        try Profile(parsing: file.text, id: file.name, file: "\(file.name).yaml")
+    }
+
+    private static let timelineFiles = ParsedFiles { (file) throws(FileError) in
+        try TimelineFile(parsing: file.text, id: file.name, file: "\(file.name).yaml")
+    }
+
+    /// Built-in files, each parsed when it is used first: most programs use one or two of them.
+    private final class ParsedFiles<File: Sendable>: Sendable {
+        private let parse: @Sendable (EmbeddedFile) throws(FileError) -> File
+        private let files = Mutex<[String: File]>([:])
+
+        init(_ parse: @escaping @Sendable (EmbeddedFile) throws(FileError) -> File) { self.parse = parse }
+
+        subscript(file: EmbeddedFile) -> File {
+            if let parsed = files.withLock({ $0[file.path] }) { return parsed }
+            do {
+                // Not under the lock, because a timeline names profiles.
+                let parsed = try parse(file)
+                files.withLock { $0[file.path] = parsed }
+                return parsed
+            } catch {
+                preconditionFailure("invalid built-in file \(file.path): \(error)")
+            }
         }
     }
 
     /// Returns the built-in profile with a name or alias; case does not matter.
     public static func builtInProfile(named name: String) -> Profile? {
         let alias = aliases.first { isSameName($0.key, name) }
-        return builtIn.first { isSameName($0.id, alias?.value ?? name) }
+        return EmbeddedFile.all(in: "profiles").first { isSameName($0.name, alias?.value ?? name) }.map { profiles[$0] }
     }
 
     /// Returns the built-in timeline with a name; case does not matter.
     public static func builtInTimeline(named name: String) -> TimelineFile? {
-        timelines.first { isSameName($0.id, name) }
+        EmbeddedFile.all(in: "timelines").first { isSameName($0.name, name) }.map { timelineFiles[$0] }
     }
 
     /// Compares names byte by byte without regard to ASCII case, in a time bounded by the shorter name.

@@ -140,7 +140,8 @@ final class YAMLReader {
         }
         for byte in text.utf8 { content.add(byte) }
         do {
-            guard let node = try compose(yaml: text) else {
+            // Without the rules for types of scalars, which are regular expressions: the declarations of the format decide.
+            guard let node = try compose(yaml: text, .basic) else {
                 report("the file is empty; expected \(expected)", at: nil)
                 return nil
             }

@@ -119,7 +119,8 @@ import Testing
         let server = try await FakeServer { query, _ in
             responds ? query.response(.addresses([[127, 0, 0, 1]]), timeToLive: 60) : nil
         }
-        try await Self.withProxy([server.port], timeout: .seconds(1)) { proxy, _, _ in
+        // A response is not awaited in vain on a busy machine.
+        try await Self.withProxy([server.port], timeout: .seconds(responds ? 60 : 1)) { proxy, _, _ in
             _ = await proxy.addresses(of: "api.test")
         }
         let ports = server.queries.withLockedValue { $0.map(\.port) }
@@ -170,7 +171,9 @@ import Testing
             try await Self.expectTunnel(proxy, "api.test:\(port)")
             #expect(ContinuousClock.now - start >= .seconds(1))
         }
-        #expect(server.queries.withLockedValue { $0.map(\.query.type) } == [.ipv6, .ipv4])
+        // On a busy machine the response to the other query may be late, and the query is repeated too.
+        let types = server.queries.withLockedValue { $0.map(\.query.type) }
+        #expect(types.first == .ipv6 && types.filter { $0 == .ipv4 }.count == 1, "\(types)")
     }
 
     @Test func aLookupDuringAnOutageWaitsForARepetition() async throws {

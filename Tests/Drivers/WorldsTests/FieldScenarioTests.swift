@@ -1,12 +1,13 @@
 import ConfigFiles
 import Field
 import Scenario
+import TestSupport
 import Testing
 import Worlds
 
 /// The built-in scenarios of the field app.
 @Suite struct FieldScenarioTests {
-    @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20] as [UInt64])
+    @Test(arguments: randomSeeds(5, from: 1))
     func filesAreTransferredOneAtATimeWithEachSeed(_ seed: UInt64) throws {
         let scenario = try #require(
             try ScenarioCatalogue.scenario("field-one-file-at-a-time").runs(ofVariant: nil).first)

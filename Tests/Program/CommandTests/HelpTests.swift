@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -22,10 +23,16 @@ import Testing
         ["measure"], ["model"], ["capture"], ["doctor"],
     ]
 
+    /// The help texts that tests have read.
+    private static let texts = Mutex<[[String]: [Substring]]>([:])
+
     private static func help(_ command: [String]) async throws -> [Substring] {
+        if let text = texts.withLock({ $0[command] }) { return text }
         let process = try Command(command + ["--help"])
         #expect(await process.end() == 0)
-        return process.output.text.split(separator: "\n", omittingEmptySubsequences: false)
+        let text = process.output.text.split(separator: "\n", omittingEmptySubsequences: false)
+        texts.withLock { $0[command] = text }
+        return text
     }
 
     @Test(arguments: commands) func examplesAreWholeCommands(_ command: [String]) async throws {
