@@ -171,7 +171,7 @@ import Wire
     @Test func failedConnectionsAreRetriedAsThePolicySays() throws {
         let driver = try Driver()
         try driver.start()
-        #expect(driver.log == ["sent GET /api/notes-uuids/", "connect"])
+        #expect(driver.log == ["sent GET /api/notes/", "connect"])
         var failures = 0
         while driver.now < Instant.start + .seconds(600) {
             if driver.connects.count > failures {
