@@ -52,13 +52,13 @@ public enum TLSClient {
             try:
                 while True:
                     more = recv()
-                    if not more: return f"{data.decode()} closed"
+                    if not more: return f"{data.decode(errors='replace')} closed"
                     data += more
             except Exception as error:
-                return f"{data.decode()} {type(error).__name__}"
+                return f"{data.decode(errors='replace')} {type(error).__name__}"
 
         def get(path="/"):
-            with context.wrap_socket(connect(), server_hostname="localhost") as tls:
+            with context.wrap_socket(connect(), server_hostname="localhost", suppress_ragged_eofs=False) as tls:
                 tls.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
                 return read_all(lambda: tls.recv(65536))
 

@@ -19,7 +19,9 @@ public final class TestCertificates: Sendable {
                 echo "subjectAltName=$2" > $1.ext
                 openssl x509 -req -in $1.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days $3 -extfile $1.ext -out $1.pem
             }
-            leaf right DNS:localhost,DNS:api.test,IP:127.0.0.1 10
+            # As large as the certificates of public servers.
+            others=$(for number in $(seq 40); do printf ',DNS:name-%d.of-this-server.test' $number; done)
+            leaf right DNS:localhost,DNS:api.test,IP:127.0.0.1$others 10
             leaf other DNS:other.test 10
             leaf expired DNS:localhost,IP:127.0.0.1 -1
             leaf client DNS:client 10

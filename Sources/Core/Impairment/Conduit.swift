@@ -20,6 +20,8 @@ struct Conduit {
     var faultCause: String?
     /// The tracker of the connection's exchanges, if they are tracked.
     var tracker: ExchangeTracker?
+    /// Whether the driver ends the client's TLS.
+    var isIntercepted = false
     /// The first message of a client of TLS, once it is known.
     var clientHello: ClientHello?
     /// Sockets that are gone, or that a ``SocketAction/reset(_:)`` has closed.

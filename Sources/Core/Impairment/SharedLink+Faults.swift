@@ -27,8 +27,13 @@ extension SharedLink {
     /// and those whose bytes are not HTTP. Fault rules do not apply to them.
     public var untrackedConnectionCount: Int {
         var count = 0
-        for id in conduits.openConnections where !isTracked(id) { count += 1 }
+        for id in conduits.openConnections where !isTracked(id) && !conduits[id].isIntercepted { count += 1 }
         return count
+    }
+
+    /// Records that the driver ends the TLS of a connection, whose exchanges another link tracks.
+    public mutating func setIntercepted(_ id: FlowID) {
+        if conduits.contains(id) { conduits[id].isIntercepted = true }
     }
 
     /// Returns whether the exchanges of an open connection are tracked.

@@ -121,7 +121,8 @@ import Testing
                 try await context.curl([], url, trusting: .upstream),
                 try await context.curl([], url, trusting: .upstream),
             ]
-            #expect(results.map(\.status) == [60, 0, 0] && results[1].output == "GET /a 2.0 sni=localhost")
+            #expect(
+                results.map(\.status) == [60, 0, 0] && results[1].output == "GET /a 2.0 sni=localhost", "\(results)")
             let status = await context.proxy.status()
             #expect(status.interception?.pinnedHosts == ["localhost"] && status.interception?.connections == 0)
             let messages = log.text.filter { $0.contains("pass as they are") }

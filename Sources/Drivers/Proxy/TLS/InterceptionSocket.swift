@@ -45,6 +45,8 @@ final class InterceptionSocket: SessionSocket {
     private var abortion: Bool?
     /// Whether the client has sent close_notify.
     private var clientHasFinished = false
+    /// The client's alert that is not encrypted.
+    private var plainAlert: UInt8?
     /// The number of pieces that the client's TLS has taken, and whether it has got the server's messages.
     private var piecesTaken = 0
     private var hasSent = false
@@ -62,6 +64,7 @@ final class InterceptionSocket: SessionSocket {
     init(_ core: ProxyCore, _ outside: Session, _ destination: Destination, _ hello: ClientHello) {
         self.core = core
         self.outside = outside
+        if let flow = outside.openedFlow { outside.driver.link.setIntercepted(flow) }
         self.hello = hello
         authority = OriginAuthority(destination)
     }
@@ -199,10 +202,21 @@ final class InterceptionSocket: SessionSocket {
         while let piece = ciphertext.next() {
             if state == .failed || clientHasFinished { continue }
             piecesTaken += 1
+            if state == .accepting { plainAlert = Self.plainAlert(piece) }
             terminator.receive(piece)
             while let event = terminator.takeEvent() { process(event) }
             passBytes()
         }
+    }
+
+    /// Returns the alert at the end of a client's bytes that is not encrypted: clients with OpenSSL refuse a certificate of
+    /// TLS 1.3 before they change their keys, so that the server's TLS cannot read the reason.
+    private static func plainAlert(_ bytes: ByteBuffer) -> UInt8? {
+        // A record of type alert with two bytes: the level and the description (RFC 8446, 5.1 and 6).
+        guard let record = bytes.getBytes(at: bytes.writerIndex - 7, length: 7), bytes.readableBytes >= 7,
+            record[0] == 21, record[1] == 3, record[3] == 0, record[4] == 2
+        else { return nil }
+        return record[6]
     }
 
     private func process(_ event: TLSTerminator.Event) {
@@ -216,10 +230,10 @@ final class InterceptionSocket: SessionSocket {
             if !insideIsClosed { inside?.receive(.inputClosed(.client)) }
         case .failed(let error):
             guard state != .failed else { return }
-            if case .alert(let alert) = TLSFailure(error, nil, upstream: authority), inside?.bytesRead.up == 0 {
-                if PinnedHosts.isAboutCertificate(alert: alert), let outside {
-                    core.clientHasRefused(host, alert: alert, of: outside)
-                }
+            var alert = plainAlert
+            if case .alert(let encrypted) = TLSFailure(error, nil, upstream: authority) { alert = encrypted }
+            if let alert, PinnedHosts.isAboutCertificate(alert: alert), inside?.bytesRead.up == 0, let outside {
+                core.clientHasRefused(host, alert: alert, of: outside)
             }
             state = .failed
         }
