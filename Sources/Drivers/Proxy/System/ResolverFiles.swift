@@ -1,6 +1,10 @@
 internal import ForwardProxy
 internal import NIOCore
 
+#if canImport(CoreFoundation)
+    // In whole modules, the compiler attributes stat(2) to it.
+    internal import CoreFoundation
+#endif
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)

@@ -1,3 +1,5 @@
+// In whole modules, the compiler attributes stat(2) to it.
+internal import CoreFoundation
 internal import Foundation
 
 #if canImport(Darwin)
