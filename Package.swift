@@ -2,12 +2,15 @@
 import PackageDescription
 
 /// The settings of every target: warnings are errors, and each import states whether it is part of the API.
-let settings: [SwiftSetting] = [
+let looseSettings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("ExistentialAny"),
 ]
+let settings = looseSettings + [.enableUpcomingFeature("MemberImportVisibility")]
+
+/// Targets in which the compiler attributes the members of `stat` to a module that depends on the kind of build.
+let looseTargets: Set = ["Proxy"]
 
 /// The packages of modules that are not of this package.
 let packages = [
@@ -41,7 +44,7 @@ func dependencies(_ modules: [String]) -> [Target.Dependency] {
 func target(_ floor: String, _ name: String, _ modules: [String], exclude: [String] = []) -> Target {
     .target(
         name: name, dependencies: dependencies(modules), path: "Sources/\(floor)/\(name)", exclude: exclude,
-        swiftSettings: settings)
+        swiftSettings: looseTargets.contains(name) ? looseSettings : settings)
 }
 
 /// Returns the target of a program.

@@ -8,7 +8,7 @@ struct PackageGraph: Sendable {
 
     /// Modules of the platform, which are not declared; the targets of `Core` use none of them.
     static let platform: Set<String> = [
-        "CoreFoundation", "Foundation", "Synchronization", "Dispatch", "Darwin", "Glibc", "Musl", "Testing",
+        "Foundation", "Synchronization", "Dispatch", "Darwin", "Glibc", "Musl", "Testing",
     ]
 
     /// A target of `Sources`.

@@ -1,10 +1,6 @@
 internal import ForwardProxy
 internal import NIOCore
 
-#if canImport(CoreFoundation)
-    // In whole modules, the compiler attributes stat(2) to it.
-    internal import CoreFoundation
-#endif
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)

@@ -1,5 +1,3 @@
-// In whole modules, the compiler attributes stat(2) to it.
-internal import CoreFoundation
 internal import Foundation
 
 #if canImport(Darwin)
