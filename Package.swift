@@ -2,15 +2,12 @@
 import PackageDescription
 
 /// The settings of every target: warnings are errors, and each import states whether it is part of the API.
-let looseSettings: [SwiftSetting] = [
+let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("ExistentialAny"),
 ]
-let settings = looseSettings + [.enableUpcomingFeature("MemberImportVisibility")]
-
-/// Targets in which the compiler attributes the members of `stat` to a module that depends on the kind of build.
-let looseTargets: Set = ["Proxy"]
 
 /// The packages of modules that are not of this package.
 let packages = [
@@ -44,7 +41,7 @@ func dependencies(_ modules: [String]) -> [Target.Dependency] {
 func target(_ floor: String, _ name: String, _ modules: [String], exclude: [String] = []) -> Target {
     .target(
         name: name, dependencies: dependencies(modules), path: "Sources/\(floor)/\(name)", exclude: exclude,
-        swiftSettings: looseTargets.contains(name) ? looseSettings : settings)
+        swiftSettings: settings)
 }
 
 /// Returns the target of a program.

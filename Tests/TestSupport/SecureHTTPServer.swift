@@ -12,12 +12,7 @@ public final class SecureHTTPServer: Sendable {
         process = try ChildProcess(
             "node", ["-e", Self.script, certificates.certificate(certificate), certificates.key(certificate)],
             standardError: .discarded)
-        var line: [UInt8] = []
-        while let byte = try process.output.read(upToCount: 1)?.first, byte != 10 { line.append(byte) }
-        guard let port = Int(String(decoding: line, as: UTF8.self)) else {
-            throw HTTPReplyError(description: "the server did not start")
-        }
-        self.port = port
+        port = try process.readPort()
     }
 
     deinit {

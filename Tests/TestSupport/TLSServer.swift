@@ -66,12 +66,7 @@ public final class TLSServer: Sendable {
                 "-c", Self.script, certificates.certificate(certificate), certificates.key(certificate), version,
                 clientsNeed.map { certificates.certificate($0) } ?? "",
             ], standardError: .discarded)
-        var line: [UInt8] = []
-        while let byte = try process.output.read(upToCount: 1)?.first, byte != 10 { line.append(byte) }
-        guard let port = Int(String(decoding: line, as: UTF8.self)) else {
-            throw HTTPReplyError(description: "the server did not start")
-        }
-        self.port = port
+        port = try process.readPort()
     }
 
     deinit {
@@ -147,4 +142,16 @@ public final class TLSServer: Sendable {
             connection, _ = listener.accept()
             threading.Thread(target=safely, args=(connection,), daemon=True).start()
         """
+}
+
+extension ChildProcess {
+    /// Returns the port that a server prints on its first line. Throws if it prints none.
+    func readPort() throws -> Int {
+        var line: [UInt8] = []
+        while let byte = try output.read(upToCount: 1)?.first, byte != 10 { line.append(byte) }
+        guard let port = Int(String(decoding: line, as: UTF8.self)) else {
+            throw HTTPReplyError(description: "the server did not start")
+        }
+        return port
+    }
 }

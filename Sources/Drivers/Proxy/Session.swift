@@ -85,11 +85,21 @@ final class Session {
     ///   - ownsChannel: Whether the session closes the client's channel; several sessions may share it.
     ///   - dial: Dials the upstream with a ``SocketHandler`` of the session in the channel's pipeline, or calls
     ///     ``upstreamFailed()``.
-    init(
+    convenience init(
         _ client: any Channel, on driver: LinkDriver, passed: [LoopDetector.ProxyNumber] = [],
         target: ForwardTarget? = nil, ownsChannel: Bool = true, dial: @escaping (Session) -> Void
     ) {
-        clientChannel = ownsChannel ? client : nil
+        self.init(
+            new: ownsChannel ? client : nil, from: client.remoteAddress.map(Endpoint.init(_:)), on: driver,
+            passed: passed, target: target, dial: dial)
+    }
+
+    private init(
+        new clientChannel: (any Channel)?, from clientAddress: Endpoint?, on driver: LinkDriver,
+        passed: [LoopDetector.ProxyNumber], target: ForwardTarget?, dial: @escaping (Session) -> Void
+    ) {
+        self.clientChannel = clientChannel
+        self.clientAddress = clientAddress
         self.passed = passed
         self.driver = driver
         self.dial = dial
@@ -98,7 +108,6 @@ final class Session {
         seed = nil
         relayID = nil
         self.target = target
-        clientAddress = client.remoteAddress.map(Endpoint.init(_:))
     }
 
     /// Creates the session of the bytes inside a client's TLS.
@@ -106,17 +115,9 @@ final class Session {
     /// - Parameters:
     ///   - outside: The session of the bytes of TLS.
     ///   - dial: See ``init(_:on:passed:target:ownsChannel:dial:)``.
-    init(inside outside: Session, on driver: LinkDriver, dial: @escaping (Session) -> Void) {
-        clientChannel = nil
-        passed = outside.passed
-        self.driver = driver
-        self.dial = dial
-        startedAt = .now()
-        bytesRead = PerDirection(up: 0, down: 0)
-        seed = nil
-        relayID = nil
-        target = nil
-        clientAddress = outside.clientAddress
+    convenience init(inside outside: Session, on driver: LinkDriver, dial: @escaping (Session) -> Void) {
+        self.init(
+            new: nil, from: outside.clientAddress, on: driver, passed: outside.passed, target: nil, dial: dial)
         self.outside = outside
     }
 

@@ -1,9 +1,11 @@
 // Linux system calls that the Swift overlay of the C library does not import, or that other C modules also define, so
-// that the order of imports would select the definition. Other systems have only the start of commands.
+// that the order of imports would select the definition. Other systems have only the start of commands
+// and the properties of files.
 #ifndef CRELAY_H
 #define CRELAY_H
 
 #include "CRelayCommand.h"
+#include "CRelayFile.h"
 
 #if defined(__linux__)
 

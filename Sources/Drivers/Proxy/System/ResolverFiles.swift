@@ -1,3 +1,4 @@
+internal import CRelay
 internal import ForwardProxy
 internal import NIOCore
 
@@ -19,7 +20,7 @@ final class ResolverFiles {
     private let checkInterval: TimeAmount
     private let fixed: ResolverConfiguration?
     /// Size, time and number of the files that were read; empty for a missing one.
-    private var versions: [String: [Int]] = [:]
+    private var versions: [String: [Int64]] = [:]
     private var nextCheck = NIODeadline.uptimeNanoseconds(0)
     private var current = ResolverConfiguration()
     private var hosts = HostsFile([])
@@ -67,13 +68,10 @@ final class ResolverFiles {
 
     #if os(Linux)
         private func hasChanged(_ path: String) -> Bool {
-            var status = stat()
+            var file = crelay_file()
             let fields =
-                stat(path, &status) == 0
-                ? [
-                    Int(status.st_size), Int(status.st_mtim.tv_sec), Int(status.st_mtim.tv_nsec),
-                    Int(truncatingIfNeeded: status.st_ino),
-                ] : []
+                crelay_stat(path, &file) == 0
+                ? [file.size, file.seconds, file.nanoseconds, Int64(truncatingIfNeeded: file.inode)] : []
             defer { versions[path] = fields }
             return versions[path] != fields
         }

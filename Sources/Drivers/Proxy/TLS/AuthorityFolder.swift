@@ -1,3 +1,4 @@
+internal import CRelay
 internal import Foundation
 
 #if canImport(Darwin)
@@ -39,8 +40,8 @@ public struct AuthorityFolder: Sendable {
 
     /// Returns whether there is a folder, or anything else in its place.
     public var exists: Bool {
-        var properties = stat()
-        return lstat(path, &properties) == 0
+        var properties = crelay_file()
+        return crelay_lstat(path, &properties) == 0
     }
 
     // MARK: Changes
@@ -117,11 +118,9 @@ public struct AuthorityFolder: Sendable {
     /// Reads the authority; `nil` if there is none. Throws if others may read the key or replace a file.
     public func load() throws(CertificateAuthorityError) -> CertificateAuthority? {
         guard exists else { return nil }
-        var properties = stat()
-        guard lstat(path, &properties) == 0 else { throw Self.failure("cannot read the folder '\(path)'") }
-        guard properties.st_mode & S_IFMT == S_IFDIR else {
-            throw CertificateAuthorityError("'\(path)' is not a folder")
-        }
+        var properties = crelay_file()
+        guard crelay_lstat(path, &properties) == 0 else { throw Self.failure("cannot read the folder '\(path)'") }
+        guard properties.is_folder else { throw CertificateAuthorityError("'\(path)' is not a folder") }
         try check(properties, path, mode: "700")
         return try CertificateAuthority(
             certificates: try read(.certificate) + read(.issuer), key: try read(.key))
@@ -132,8 +131,8 @@ public struct AuthorityFolder: Sendable {
         let file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard file >= 0 else { throw Self.failure("cannot read '\(path)'") }
         let handle = FileHandle(fileDescriptor: file, closeOnDealloc: true)
-        var properties = stat()
-        guard fstat(file, &properties) == 0, properties.st_mode & S_IFMT == S_IFREG else {
+        var properties = crelay_file()
+        guard crelay_fstat(file, &properties) == 0, properties.is_regular else {
             throw CertificateAuthorityError("'\(path)' is not a regular file")
         }
         try check(properties, path, mode: "600")
@@ -143,13 +142,13 @@ public struct AuthorityFolder: Sendable {
         return String(decoding: data, as: UTF8.self)
     }
 
-    private func check(_ properties: stat, _ path: String, mode: String) throws(CertificateAuthorityError) {
-        guard properties.st_uid == geteuid() else {
+    private func check(_ properties: crelay_file, _ path: String, mode: String) throws(CertificateAuthorityError) {
+        guard properties.owner == geteuid() else {
             throw CertificateAuthorityError("'\(path)' belongs to another user; delete it and create an authority")
         }
-        guard properties.st_mode & 0o077 == 0 else {
+        guard properties.permissions & 0o077 == 0 else {
             throw CertificateAuthorityError(
-                "other users have access to '\(path)' (mode \(String(properties.st_mode & 0o777, radix: 8))); the key may "
+                "other users have access to '\(path)' (mode \(String(properties.permissions, radix: 8))); the key may "
                     + "be known: run 'slowlane ca delete', or 'chmod \(mode)' if you are sure that it is not")
         }
     }
