@@ -96,11 +96,11 @@ public final class ChildProcess: Sendable {
     private static func pipe() throws -> (exit: FileHandle, entry: FileHandle) {
         var ends: [Int32] = [-1, -1]
         #if canImport(Darwin)
-            let code = Darwin.pipe(&ends)
+        let code = Darwin.pipe(&ends)
         #elseif canImport(Glibc)
-            let code = Glibc.pipe(&ends)
+        let code = Glibc.pipe(&ends)
         #elseif canImport(Musl)
-            let code = Musl.pipe(&ends)
+        let code = Musl.pipe(&ends)
         #endif
         guard code == 0 else { throw Failure(program: "pipe", code: errno) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -117,16 +117,16 @@ public final class ChildProcess: Sendable {
     /// meanwhile.
     private static func closeOthers(_ actions: inout posix_spawn_file_actions_t) -> Int16 {
         #if canImport(Darwin)
-            return Int16(POSIX_SPAWN_CLOEXEC_DEFAULT)
+        return Int16(POSIX_SPAWN_CLOEXEC_DEFAULT)
         #else
-            // In glibc since 2.34; Swift's Glibc module does not export it.
-            typealias CloseFrom = @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32
-            guard let symbol = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np") else {
-                preconditionFailure("the tests need a C library with posix_spawn_file_actions_addclosefrom_np")
-            }
-            let code = unsafeBitCast(symbol, to: CloseFrom.self)(&actions, 3)
-            precondition(code == 0, "a program would inherit our files: \(String(cString: strerror(code)))")
-            return 0
+        // In glibc since 2.34; Swift's Glibc module does not export it.
+        typealias CloseFrom = @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32
+        guard let symbol = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np") else {
+            preconditionFailure("the tests need a C library with posix_spawn_file_actions_addclosefrom_np")
+        }
+        let code = unsafeBitCast(symbol, to: CloseFrom.self)(&actions, 3)
+        precondition(code == 0, "a program would inherit our files: \(String(cString: strerror(code)))")
+        return 0
         #endif
     }
 

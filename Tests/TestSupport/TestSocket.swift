@@ -2,11 +2,11 @@ import Foundation
 import Synchronization
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// A blocking TCP socket on the loopback interface: the peer of a proxy or server under test, without SwiftNIO.
@@ -289,11 +289,11 @@ public final class TestSocket: Sendable {
     }
 
     #if canImport(Glibc)
-        private static func makeDescriptor(_ type: __socket_type = SOCK_STREAM) -> CInt {
-            socket(AF_INET, CInt(type.rawValue), 0)
-        }
+    private static func makeDescriptor(_ type: __socket_type = SOCK_STREAM) -> CInt {
+        socket(AF_INET, CInt(type.rawValue), 0)
+    }
     #else
-        private static func makeDescriptor(_ type: CInt = SOCK_STREAM) -> CInt { socket(AF_INET, type, 0) }
+    private static func makeDescriptor(_ type: CInt = SOCK_STREAM) -> CInt { socket(AF_INET, type, 0) }
     #endif
 }
 
@@ -308,9 +308,9 @@ private func systemAccept(
 ) -> CInt { accept(descriptor, address, size) }
 private func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: CInt = 0) -> Int {
     #if canImport(Darwin)
-        send(descriptor, bytes, count, flags)
+    send(descriptor, bytes, count, flags)
     #else
-        send(descriptor, bytes, count, CInt(MSG_NOSIGNAL) | flags)
+    send(descriptor, bytes, count, CInt(MSG_NOSIGNAL) | flags)
     #endif
 }
 

@@ -77,20 +77,20 @@ import Testing
     }
 
     #if os(Linux)
-        /// The list of tests is that of the compiled program, so that no suite escapes the other tests.
-        @Test func theSourcesHaveEachSuiteOfTheProgram() throws {
-            let list = try runProgram(CommandLine.arguments[0], ["--testing-library", "swift-testing", "--list-tests"])
-            #expect(list.status == 0)
-            let compiled = Set(list.output.split(separator: "\n").map { String($0.prefix { $0 != "/" }) })
-            #expect(compiled.count > 200)
-            let known = Set(Self.list.suites.values.filter { !$0.files.isEmpty }.map(\.name))
-            #expect(compiled.subtracting(known).sorted() == [])
-            // Each test is in the filter of one group, or in that of none.
-            let filters = try Self.groups.sorted().map { try Regex(groups([$0]).trimmingCharacters(in: .newlines)) }
-            for name in compiled {
-                #expect(filters.count { "\(name)/test()".firstMatch(of: $0) != nil } <= 1, "\(name)")
-            }
+    /// The list of tests is that of the compiled program, so that no suite escapes the other tests.
+    @Test func theSourcesHaveEachSuiteOfTheProgram() throws {
+        let list = try runProgram(CommandLine.arguments[0], ["--testing-library", "swift-testing", "--list-tests"])
+        #expect(list.status == 0)
+        let compiled = Set(list.output.split(separator: "\n").map { String($0.prefix { $0 != "/" }) })
+        #expect(compiled.count > 200)
+        let known = Set(Self.list.suites.values.filter { !$0.files.isEmpty }.map(\.name))
+        #expect(compiled.subtracting(known).sorted() == [])
+        // Each test is in the filter of one group, or in that of none.
+        let filters = try Self.groups.sorted().map { try Regex(groups([$0]).trimmingCharacters(in: .newlines)) }
+        for name in compiled {
+            #expect(filters.count { "\(name)/test()".firstMatch(of: $0) != nil } <= 1, "\(name)")
         }
+    }
     #endif
 
     /// Returns the output of the script.

@@ -2,11 +2,11 @@ internal import Foundation
 internal import Synchronization
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// The pipe to which the signal handler writes; a handler may only call async-signal-safe functions.
@@ -20,9 +20,9 @@ private func handleSignal(
 ) {
     let code = errno
     #if canImport(Darwin)
-        let isFromProcess = information?.pointee.si_code == SI_USER
+    let isFromProcess = information?.pointee.si_code == SI_USER
     #else
-        let isFromProcess = (information?.pointee.si_code ?? 0) <= 0
+    let isFromProcess = (information?.pointee.si_code ?? 0) <= 0
     #endif
     var byte = UInt8(truncatingIfNeeded: number) | (isFromProcess ? processBit : 0)
     _ = write(wakeupFD.load(ordering: .relaxed), &byte, 1)
@@ -79,11 +79,11 @@ package enum Signals {
         var action = sigaction()
         action.sa_flags = SA_SIGINFO | SA_RESTART
         #if canImport(Darwin)
-            action.__sigaction_u.__sa_sigaction = handleSignal
+        action.__sigaction_u.__sa_sigaction = handleSignal
         #elseif canImport(Glibc)
-            action.__sigaction_handler.sa_sigaction = handleSignal
+        action.__sigaction_handler.sa_sigaction = handleSignal
         #elseif canImport(Musl)
-            action.__sa_handler.sa_sigaction = handleSignal
+        action.__sa_handler.sa_sigaction = handleSignal
         #endif
         sigaction(number, &action, nil)
     }
@@ -93,11 +93,11 @@ package enum Signals {
         var action = sigaction()
         guard sigaction(number, nil, &action) == 0 else { return false }
         #if canImport(Darwin)
-            let handler = action.__sigaction_u.__sa_handler
+        let handler = action.__sigaction_u.__sa_handler
         #elseif canImport(Glibc)
-            let handler = action.__sigaction_handler.sa_handler
+        let handler = action.__sigaction_handler.sa_handler
         #elseif canImport(Musl)
-            let handler = action.__sa_handler.sa_handler
+        let handler = action.__sa_handler.sa_handler
         #endif
         return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }

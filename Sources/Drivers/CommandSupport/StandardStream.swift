@@ -3,11 +3,11 @@ internal import Proxy
 internal import Synchronization
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// Standard output and standard error as files: complete writes, and the first failure of standard output.

@@ -2,11 +2,11 @@ internal import Foundation
 internal import Proxy
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// The platform's calls for terminals and for the limit of open files.
@@ -54,14 +54,14 @@ public enum Terminal {
     }
 
     #if canImport(Darwin)
-        private static let openFiles = RLIMIT_NOFILE
-        private static let openFilesCeiling = rlim_t(OPEN_MAX)
+    private static let openFiles = RLIMIT_NOFILE
+    private static let openFilesCeiling = rlim_t(OPEN_MAX)
     #elseif canImport(Glibc)
-        private static let openFiles = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        private static let openFilesCeiling = rlim_t(1 << 20)
+    private static let openFiles = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    private static let openFilesCeiling = rlim_t(1 << 20)
     #else
-        private static let openFiles = RLIMIT_NOFILE
-        private static let openFilesCeiling = rlim_t(1 << 20)
+    private static let openFiles = RLIMIT_NOFILE
+    private static let openFilesCeiling = rlim_t(1 << 20)
     #endif
     /// The limit that systems have had for decades.
     private static let openFilesDefault = 256

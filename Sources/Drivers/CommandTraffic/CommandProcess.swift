@@ -3,11 +3,11 @@ internal import Foundation
 internal import Synchronization
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// A command that runs in the process group, on the terminal, and with the standard streams of this process.

@@ -1,9 +1,9 @@
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// Sockets of this process.
@@ -53,9 +53,9 @@ enum LoopbackSocket {
 
     private static func create(_ family: CInt, isStream: Bool) -> CInt? {
         #if canImport(Glibc)
-            let file = socket(family, CInt((isStream ? SOCK_STREAM : SOCK_DGRAM).rawValue), 0)
+        let file = socket(family, CInt((isStream ? SOCK_STREAM : SOCK_DGRAM).rawValue), 0)
         #else
-            let file = socket(family, isStream ? SOCK_STREAM : SOCK_DGRAM, 0)
+        let file = socket(family, isStream ? SOCK_STREAM : SOCK_DGRAM, 0)
         #endif
         guard file >= 0 else { return nil }
         _ = fcntl(file, F_SETFD, FD_CLOEXEC)

@@ -3,11 +3,11 @@ internal import Foundation
 internal import Synchronization
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// The name server to which a supervisor redirects a command's resolver (UDP).

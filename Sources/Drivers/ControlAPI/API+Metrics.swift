@@ -3,11 +3,11 @@ internal import LinkModel
 internal import Proxy
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 extension API {
@@ -105,9 +105,9 @@ extension API {
             [([("toxiproxy", toxiproxyVersion), ("version", version)], "1")])
         var usage = rusage()
         #if canImport(Glibc)
-            getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
         #else
-            getrusage(RUSAGE_SELF, &usage)
+        getrusage(RUSAGE_SELF, &usage)
         #endif
         let seconds =
             Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
@@ -115,9 +115,9 @@ extension API {
         metrics.add(
             "process_cpu_seconds_total", "counter", help: "User and system CPU time.", [([], "\(seconds)")])
         #if os(Linux)
-            for (name, help, value) in ProcessMetrics.gauges {
-                metrics.add(name, "gauge", help: help, [([], "\(value)")])
-            }
+        for (name, help, value) in ProcessMetrics.gauges {
+            metrics.add(name, "gauge", help: help, [([], "\(value)")])
+        }
         #endif
     }
 }

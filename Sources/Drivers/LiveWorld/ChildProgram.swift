@@ -4,11 +4,11 @@ internal import Synchronization
 internal import Worlds
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// A child process in a process group of its own, with pipes for its standard streams. It belongs to one thread.
@@ -74,11 +74,11 @@ final class ChildProgram {
             ends += pair
         }
         #if canImport(Darwin)
-            var actions: posix_spawn_file_actions_t?
-            var attributes: posix_spawnattr_t?
+        var actions: posix_spawn_file_actions_t?
+        var attributes: posix_spawnattr_t?
         #else
-            var actions = posix_spawn_file_actions_t()
-            var attributes = posix_spawnattr_t()
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
         #endif
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -89,9 +89,9 @@ final class ChildProgram {
         defer { posix_spawnattr_destroy(&attributes) }
         var flags = CInt(POSIX_SPAWN_SETPGROUP) | CInt(POSIX_SPAWN_SETSIGMASK) | CInt(POSIX_SPAWN_SETSIGDEF)
         #if canImport(Darwin)
-            flags |= CInt(POSIX_SPAWN_CLOEXEC_DEFAULT)
+        flags |= CInt(POSIX_SPAWN_CLOEXEC_DEFAULT)
         #else
-            for file in inheritable() { posix_spawn_file_actions_addclose(&actions, file) }
+        for file in inheritable() { posix_spawn_file_actions_addclose(&actions, file) }
         #endif
         posix_spawnattr_setflags(&attributes, Int16(flags))
         var signals = sigset_t()

@@ -3,11 +3,11 @@ internal import Foundation
 internal import Synchronization
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// A monitor of host pauses. It detects late wake-ups of a thread and late completions of one-byte writes.

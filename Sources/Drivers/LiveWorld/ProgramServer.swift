@@ -9,11 +9,11 @@ internal import Wire
 internal import Worlds
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// A program that is the server of a run. A thread reads its output and notices its end.

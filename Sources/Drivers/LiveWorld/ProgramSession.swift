@@ -5,11 +5,11 @@ internal import Synchronization
 internal import Worlds
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// The process and the protocol of a program that is a device's client. It belongs to one thread.

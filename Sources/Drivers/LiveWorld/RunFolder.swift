@@ -1,11 +1,11 @@
 internal import Foundation
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// The temporary folder of a run. The run holds a lock on a file in it; the folder of a killed run, whose lock the kernel

@@ -1,11 +1,11 @@
 internal import Foundation
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// Processes that a program has started and that have left its process group (`setsid`). A variable of their environment
@@ -17,12 +17,12 @@ enum StrayProcesses {
     /// Kills all processes of this user that have a variable with this value when they start. Linux only.
     static func kill(variable: String, value: String) {
         #if os(Linux)
-            let text = Array("\(variable)=\(value)".utf8)
-            for _ in 0..<searchesMax {
-                let found = processes(having: text)
-                if found.isEmpty { return }
-                for process in found { signal(process) }
-            }
+        let text = Array("\(variable)=\(value)".utf8)
+        for _ in 0..<searchesMax {
+            let found = processes(having: text)
+            if found.isEmpty { return }
+            for process in found { signal(process) }
+        }
         #endif
     }
 

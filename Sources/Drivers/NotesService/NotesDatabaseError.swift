@@ -3,11 +3,11 @@ internal import GRDBSQLite
 internal import HTTPTypes
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// An error of the database at run time. The description is for the log; clients get the summary, without the file's

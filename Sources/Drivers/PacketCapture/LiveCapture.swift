@@ -42,9 +42,9 @@ public final class LiveCapture: @unchecked Sendable {
     /// How to install libpcap.
     public static var installation: String {
         #if os(Linux)
-            "install it: 'apt-get install libpcap0.8' (Debian, Ubuntu) or 'dnf install libpcap' (Fedora)"
+        "install it: 'apt-get install libpcap0.8' (Debian, Ubuntu) or 'dnf install libpcap' (Fedora)"
         #else
-            "macOS contains it; please report this"
+        "macOS contains it; please report this"
         #endif
     }
 

@@ -5,11 +5,11 @@ internal import NIOConcurrencyHelpers
 internal import NIOCore
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 extension RelayPortConfiguration {

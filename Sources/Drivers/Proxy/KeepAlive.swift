@@ -1,11 +1,11 @@
 public import NIOCore
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// TCP keep-alive settings (RFC 1122, section 4.2.3.6), which end connections whose peer has disappeared.
@@ -32,9 +32,9 @@ public struct KeepAlive: Hashable, Sendable {
     private var options: [(level: CInt, name: CInt, value: CInt)] {
         let seconds = { (time: TimeAmount) in CInt(clamping: max(1, time.nanoseconds / 1_000_000_000)) }
         #if canImport(Darwin)
-            let idleName = TCP_KEEPALIVE
+        let idleName = TCP_KEEPALIVE
         #else
-            let idleName = TCP_KEEPIDLE
+        let idleName = TCP_KEEPIDLE
         #endif
         return [
             (SOL_SOCKET, SO_KEEPALIVE, 1), (CInt(IPPROTO_TCP), idleName, seconds(idle)),

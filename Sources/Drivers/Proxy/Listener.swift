@@ -4,11 +4,11 @@ internal import NIOCore
 internal import NIOPosix
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// A proxy's listening socket, and the treatment of new connections: accepted, refused, or their SYNs dropped.
@@ -69,11 +69,11 @@ final class Listener {
     /// Reserves the port. Returns its number.
     func open() throws -> Int {
         #if os(Linux)
-            let hold = try PortHold(configuredAddress)
-            portHold = hold
-            return hold.address.port ?? 0
+        let hold = try PortHold(configuredAddress)
+        portHold = hold
+        return hold.address.port ?? 0
         #else
-            return configuredAddress.port ?? 0
+        return configuredAddress.port ?? 0
         #endif
     }
 

@@ -1,11 +1,11 @@
 internal import NIOCore
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// The method of dropping SYNs of new connections during an outage.
@@ -20,10 +20,10 @@ public enum SYNDropMethod: String, Hashable, Sendable, CaseIterable {
     /// The best method that this machine supports.
     public static let best: SYNDropMethod = {
         #if os(Linux)
-            guard let probe = try? PortHold(SocketAddress(ipAddress: "127.0.0.1", port: 0)) else { return .none }
-            return ListeningSocket.dropEverything(probe.descriptor) ? .socketFilter : .acceptQueue
+        guard let probe = try? PortHold(SocketAddress(ipAddress: "127.0.0.1", port: 0)) else { return .none }
+        return ListeningSocket.dropEverything(probe.descriptor) ? .socketFilter : .acceptQueue
         #else
-            return .none
+        return .none
         #endif
     }()
 }
@@ -33,30 +33,30 @@ enum ListeningSocket {
     /// Attaches a socket filter that drops all packets. Returns `false` if that is not permitted.
     static func dropEverything(_ descriptor: CInt) -> Bool {
         #if os(Linux)
-            // struct sock_fprog { unsigned short len; struct sock_filter { u16 code; u8 jt, jf; u32 k; } *filter; },
-            // with the single instruction BPF_RET | BPF_K 0: truncate the packet to 0 bytes (linux/filter.h).
-            var instruction: UInt64 = UInt64(0x06).littleEndian
-            return withUnsafeMutableBytes(of: &instruction) { filter in
-                let stride = MemoryLayout<UnsafeMutableRawPointer>.stride
-                var program = [UInt8](repeating: 0, count: 2 * stride)
-                return program.withUnsafeMutableBytes { bytes in
-                    bytes.storeBytes(of: UInt16(1), as: UInt16.self)
-                    bytes.storeBytes(
-                        of: UInt(bitPattern: filter.baseAddress), toByteOffset: stride, as: UInt.self)
-                    return setsockopt(
-                        descriptor, SOL_SOCKET, SO_ATTACH_FILTER, bytes.baseAddress, socklen_t(bytes.count)) == 0
-                }
+        // struct sock_fprog { unsigned short len; struct sock_filter { u16 code; u8 jt, jf; u32 k; } *filter; },
+        // with the single instruction BPF_RET | BPF_K 0: truncate the packet to 0 bytes (linux/filter.h).
+        var instruction: UInt64 = UInt64(0x06).littleEndian
+        return withUnsafeMutableBytes(of: &instruction) { filter in
+            let stride = MemoryLayout<UnsafeMutableRawPointer>.stride
+            var program = [UInt8](repeating: 0, count: 2 * stride)
+            return program.withUnsafeMutableBytes { bytes in
+                bytes.storeBytes(of: UInt16(1), as: UInt16.self)
+                bytes.storeBytes(
+                    of: UInt(bitPattern: filter.baseAddress), toByteOffset: stride, as: UInt.self)
+                return setsockopt(
+                    descriptor, SOL_SOCKET, SO_ATTACH_FILTER, bytes.baseAddress, socklen_t(bytes.count)) == 0
             }
+        }
         #else
-            return false
+        return false
         #endif
     }
 
     /// Detaches the socket filter.
     static func dropNothing(_ descriptor: CInt) {
         #if os(Linux)
-            var nothing: CInt = 0
-            setsockopt(descriptor, SOL_SOCKET, SO_DETACH_FILTER, &nothing, socklen_t(MemoryLayout<CInt>.size))
+        var nothing: CInt = 0
+        setsockopt(descriptor, SOL_SOCKET, SO_DETACH_FILTER, &nothing, socklen_t(MemoryLayout<CInt>.size))
         #endif
     }
 
@@ -121,8 +121,8 @@ final class PortHold {
     }
 
     #if os(Linux)
-        private static let stream = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+    private static let stream = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
     #else
-        private static let stream = SOCK_STREAM
+    private static let stream = SOCK_STREAM
     #endif
 }

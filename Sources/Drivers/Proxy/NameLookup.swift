@@ -1,11 +1,11 @@
 internal import NIOCore
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// Lookups with the system's resolver (`getaddrinfo`). Blocking; call off the event loop.
@@ -60,9 +60,9 @@ enum NameLookup {
     private static var streamHints: addrinfo {
         var hints = addrinfo()
         #if canImport(Glibc)
-            hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
         #else
-            hints.ai_socktype = SOCK_STREAM
+        hints.ai_socktype = SOCK_STREAM
         #endif
         return hints
     }

@@ -4,11 +4,11 @@ public import NIOCore
 public import TCPModel
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// A packet that entered a proxy's modelled link, with its fate.

@@ -1,11 +1,11 @@
 internal import NIOCore
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// An error in words, with the name of its errno: "address already in use (EADDRINUSE)".

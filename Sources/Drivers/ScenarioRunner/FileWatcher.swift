@@ -1,11 +1,11 @@
 internal import Foundation
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// Files and folders whose changes are detected by comparing their metadata.
@@ -62,9 +62,9 @@ struct FileWatcher {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         #if canImport(Darwin)
-            let time = status.st_mtimespec
+        let time = status.st_mtimespec
         #else
-            let time = status.st_mtim
+        let time = status.st_mtim
         #endif
         return Stamp(
             seconds: Int(time.tv_sec), nanoseconds: Int(time.tv_nsec), bytes: Int(status.st_size),

@@ -46,9 +46,9 @@ struct CaptureCommand: AsyncParsableCommand {
 
     private static var loopback: String {
         #if os(Linux)
-            "lo"
+        "lo"
         #else
-            "lo0"
+        "lo0"
         #endif
     }
 

@@ -311,13 +311,13 @@ import Wire
             let text = try await call("GET", "/metrics").body
             var names = ["process_cpu_seconds_total"]
             #if os(Linux)
-                names += ["resident_memory_bytes", "virtual_memory_bytes", "open_fds", "max_fds"].map {
-                    "process_\($0)"
-                }
-                let start = try #require(
-                    text.firstMatch(of: /\nprocess_start_time_seconds (\d+)\n/).flatMap { Double($0.1) }, "\(text)")
-                let age = Date.now.timeIntervalSince1970 - start
-                #expect((-2..<86_400).contains(age), "\(age) s old")
+            names += ["resident_memory_bytes", "virtual_memory_bytes", "open_fds", "max_fds"].map {
+                "process_\($0)"
+            }
+            let start = try #require(
+                text.firstMatch(of: /\nprocess_start_time_seconds (\d+)\n/).flatMap { Double($0.1) }, "\(text)")
+            let age = Date.now.timeIntervalSince1970 - start
+            #expect((-2..<86_400).contains(age), "\(age) s old")
             #endif
             for name in names {
                 let line = text.split(separator: "\n").first { $0.hasPrefix("\(name) ") }

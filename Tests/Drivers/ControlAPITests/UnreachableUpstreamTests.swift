@@ -2,11 +2,11 @@ import TestSupport
 import Testing
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// Clients of a proxy whose upstream refuses connections.

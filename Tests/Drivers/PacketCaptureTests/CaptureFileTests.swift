@@ -38,14 +38,14 @@ import Testing
     }
 
     #if os(Linux)
-        @Test func aFullDiskIsReportedWithTheNumberOfMissingPackets() throws {
-            let file = try CaptureFile("/dev/full", header: [1, 2])
-            file.append([3])
-            file.close()
-            file.append([4])
-            #expect(file.loss.packets >= 2)
-            #expect(file.loss.reason?.contains("space") == true)
-        }
+    @Test func aFullDiskIsReportedWithTheNumberOfMissingPackets() throws {
+        let file = try CaptureFile("/dev/full", header: [1, 2])
+        file.append([3])
+        file.close()
+        file.append([4])
+        #expect(file.loss.packets >= 2)
+        #expect(file.loss.reason?.contains("space") == true)
+    }
     #endif
 
     @Test func aFileThatCannotBeCreatedIsNamedInTheError() {

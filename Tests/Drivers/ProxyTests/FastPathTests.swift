@@ -8,11 +8,11 @@ import Testing
 @testable import Proxy
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// Connections on the fast path, and their move to the link when conditions apply.
@@ -78,7 +78,7 @@ import Testing
             #expect(connections.first?.bytesRead == PerDirection(up: 3, down: 0))
             #expect(connections.first?.client?.host == "127.0.0.1")
             #if os(Linux)
-                #expect(await Self.isOnRelay(proxy))
+            #expect(await Self.isOnRelay(proxy))
             #endif
             await proxy.add(Self.latency)
             #expect(!(await Self.isOnRelay(proxy)))
@@ -89,9 +89,9 @@ import Testing
             await proxy.removeToxics(["late"])
             let others = try await Self.connect(proxy, listener)
             #if os(Linux)
-                let places = await proxy.connections().map(\.id.carrier)
-                #expect(places.count == 2)
-                if case .relay = places.last {} else { Issue.record("\(places)") }
+            let places = await proxy.connections().map(\.id.carrier)
+            #expect(places.count == 2)
+            if case .relay = places.last {} else { Issue.record("\(places)") }
             #endif
             #expect(await proxy.connections().map(\.number) == [0, 1])
             _ = (client, server, others)
@@ -151,22 +151,22 @@ import Testing
     }
 
     #if os(Linux)
-        /// Bytes after urgent data arrive, whether they are copied or spliced, and before a FIN.
-        @Test(arguments: [3, 20_000, 500_000]) func urgentDataDoNotStopForwarding(_ size: Int) async throws {
-            try await withProxy(.clear) { proxy, listener in
-                let (client, server) = try await Self.connect(proxy, listener)
-                let (first, second) = (Self.pattern(size, 1), Self.pattern(size, 2))
-                try await blocking {
-                    try client.send(first)
-                    client.sendUrgent(88)
-                    try client.send(second)
-                    client.finish()
-                }
-                let isWhole = try await blocking { Self.isSame(try server.receiveToEnd(), first + second) }
-                // A plain read does not return the urgent byte, because it is out of band.
-                #expect(isWhole)
+    /// Bytes after urgent data arrive, whether they are copied or spliced, and before a FIN.
+    @Test(arguments: [3, 20_000, 500_000]) func urgentDataDoNotStopForwarding(_ size: Int) async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let (client, server) = try await Self.connect(proxy, listener)
+            let (first, second) = (Self.pattern(size, 1), Self.pattern(size, 2))
+            try await blocking {
+                try client.send(first)
+                client.sendUrgent(88)
+                try client.send(second)
+                client.finish()
             }
+            let isWhole = try await blocking { Self.isSame(try server.receiveToEnd(), first + second) }
+            // A plain read does not return the urgent byte, because it is out of band.
+            #expect(isWhole)
         }
+    }
     #endif
 
     /// Toxics and conditions are added and removed while bytes flow both ways: every byte arrives once and in order.
@@ -273,141 +273,141 @@ import Testing
     }
 
     #if os(Linux)
-        /// Connections are numbered, and their upstream connections opened, in accept order, whichever relay forwards them.
-        @Test func theRelaysShareConnections() async throws {
-            try await withProxy(.clear) { proxy, listener in
-                let relays = Relay.all.count
+    /// Connections are numbered, and their upstream connections opened, in accept order, whichever relay forwards them.
+    @Test func theRelaysShareConnections() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let relays = Relay.all.count
+            let port = proxy.address.port
+            var clients: [TestSocket] = []
+            var relayIndices: [Int] = []
+            // Connections are opened until each relay has some; the relays may also have connections of other tests.
+            repeat {
+                clients += try await blocking { try (0..<8).map { _ in try TestSocket.connect(port: port) } }
+                let count = clients.count
+                try await eventually("they are accepted") { await proxy.connections().count == count }
+                relayIndices = await proxy.connections().map {
+                    if case .relay(let token) = $0.id.carrier { token.relay } else { -1 }
+                }
+            } while Set(relayIndices).count < relays && clients.count < 400
+            #expect(Set(relayIndices) == Set(0..<relays))
+            let numbers = Array(0..<clients.count)
+            let connections = await proxy.connections()
+            #expect(connections.map(\.number) == numbers)
+            #expect(connections.map { $0.client?.port } == clients.map(\.localPort))
+            #expect(await proxy.status().connectionsAccepted == clients.count)
+            let ends = clients
+            let servers = try await blocking { () throws -> [TestSocket] in
+                let servers = try numbers.map { _ in try listener.accept() }
+                for number in numbers {
+                    try ends[number].send([UInt8(number % 256)])
+                    #expect(try servers[number].receive(exactly: 1) == [UInt8(number % 256)])
+                }
+                return servers
+            }
+            // The last connection of each relay is aborted.
+            let last = Dictionary(zip(relayIndices, 0...)) { $1 }
+            for number in last.values {
+                #expect(await proxy.closeConnection(connections[number].id, abortively: true))
+                #expect(!(await proxy.closeConnection(connections[number].id, abortively: true)))
+            }
+            let left = numbers.filter { !last.values.contains($0) }
+            #expect(await proxy.connections().map(\.number) == left)
+            await proxy.add(Self.latency)
+            try await eventually("all are on the link") {
+                await proxy.connections().allSatisfy { if case .link = $0.id.carrier { true } else { false } }
+            }
+            #expect(await proxy.connections().map(\.number) == left)
+            try await blocking { () throws -> Void in
+                for number in left {
+                    try ends[number].send([2])
+                    #expect(try servers[number].receive(exactly: 1) == [2])
+                }
+                for number in last.values { #expect(ends[number].receiveToFailure().code == ECONNRESET) }
+            }
+        }
+    }
+
+    @Test func aSlotFreedAtOneRelayIsUsedByAnother() async throws {
+        try await withProxy(.clear, connectionsMax: 4) { proxy, listener in
+            var open: [(TestSocket, TestSocket)] = []
+            for _ in 0..<4 { open.append(try await Self.connect(proxy, listener)) }
+            for _ in 0..<8 {
                 let port = proxy.address.port
-                var clients: [TestSocket] = []
-                var relayIndices: [Int] = []
-                // Connections are opened until each relay has some; the relays may also have connections of other tests.
-                repeat {
-                    clients += try await blocking { try (0..<8).map { _ in try TestSocket.connect(port: port) } }
-                    let count = clients.count
-                    try await eventually("they are accepted") { await proxy.connections().count == count }
-                    relayIndices = await proxy.connections().map {
-                        if case .relay(let token) = $0.id.carrier { token.relay } else { -1 }
-                    }
-                } while Set(relayIndices).count < relays && clients.count < 400
-                #expect(Set(relayIndices) == Set(0..<relays))
-                let numbers = Array(0..<clients.count)
-                let connections = await proxy.connections()
-                #expect(connections.map(\.number) == numbers)
-                #expect(connections.map { $0.client?.port } == clients.map(\.localPort))
-                #expect(await proxy.status().connectionsAccepted == clients.count)
-                let ends = clients
-                let servers = try await blocking { () throws -> [TestSocket] in
-                    let servers = try numbers.map { _ in try listener.accept() }
-                    for number in numbers {
-                        try ends[number].send([UInt8(number % 256)])
-                        #expect(try servers[number].receive(exactly: 1) == [UInt8(number % 256)])
-                    }
-                    return servers
-                }
-                // The last connection of each relay is aborted.
-                let last = Dictionary(zip(relayIndices, 0...)) { $1 }
-                for number in last.values {
-                    #expect(await proxy.closeConnection(connections[number].id, abortively: true))
-                    #expect(!(await proxy.closeConnection(connections[number].id, abortively: true)))
-                }
-                let left = numbers.filter { !last.values.contains($0) }
-                #expect(await proxy.connections().map(\.number) == left)
-                await proxy.add(Self.latency)
-                try await eventually("all are on the link") {
-                    await proxy.connections().allSatisfy { if case .link = $0.id.carrier { true } else { false } }
-                }
-                #expect(await proxy.connections().map(\.number) == left)
-                try await blocking { () throws -> Void in
-                    for number in left {
-                        try ends[number].send([2])
-                        #expect(try servers[number].receive(exactly: 1) == [2])
-                    }
-                    for number in last.values { #expect(ends[number].receiveToFailure().code == ECONNRESET) }
-                }
+                let waiting = try await blocking { try TestSocket.connect(port: port) }
+                #expect(await proxy.status().isFull)
+                let (client, server) = open.removeFirst()
+                client.finish()
+                server.finish()
+                open.append((waiting, try await blocking { try listener.accept() }))
             }
+            #expect(await proxy.status().connectionsAccepted == 12)
         }
+    }
 
-        @Test func aSlotFreedAtOneRelayIsUsedByAnother() async throws {
-            try await withProxy(.clear, connectionsMax: 4) { proxy, listener in
-                var open: [(TestSocket, TestSocket)] = []
-                for _ in 0..<4 { open.append(try await Self.connect(proxy, listener)) }
-                for _ in 0..<8 {
-                    let port = proxy.address.port
-                    let waiting = try await blocking { try TestSocket.connect(port: port) }
-                    #expect(await proxy.status().isFull)
-                    let (client, server) = open.removeFirst()
-                    client.finish()
-                    server.finish()
-                    open.append((waiting, try await blocking { try listener.accept() }))
-                }
-                #expect(await proxy.status().connectionsAccepted == 12)
+    /// A client that is accepted after the accepting relay was reseeded and before the others were keeps its number.
+    @Test func reseedingRestartsNumbersOnce() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            var sockets = [try await Self.connect(proxy, listener)]
+            let flags = Relay.all.map { _ in Flag() }
+            defer { for flag in flags { flag.set() } }
+            for (relay, flag) in zip(Relay.all, flags) { try await Self.block([relay], until: flag) }
+            async let reseeded: Void = proxy.reseed(9)
+            // The accepting relay gets the request first.
+            try await eventually("a relay has the request") { Relay.all.contains(where: \.hasJobs) }
+            let first = Relay.all.first(where: \.hasJobs)
+            let acceptor = try #require(first)
+            flags[acceptor.index].set()
+            try await eventually("the other relays have the request") {
+                Relay.all.allSatisfy { $0 === acceptor || $0.hasJobs }
             }
+            let port = proxy.address.port
+            let client = try await blocking { try TestSocket.connect(port: port) }
+            let isAccepted = Flag()
+            acceptor.perform { _ in isAccepted.set() }
+            try await eventually("the client is accepted") { isAccepted.isSet }
+            for flag in flags { flag.set() }
+            await reseeded
+            sockets.append((client, try await blocking { try listener.accept() }))
+            sockets.append(try await Self.connect(proxy, listener))
+            #expect(await proxy.connections().map(\.number) == [0, 0, 1])
+            _ = sockets
         }
+    }
 
-        /// A client that is accepted after the accepting relay was reseeded and before the others were keeps its number.
-        @Test func reseedingRestartsNumbersOnce() async throws {
-            try await withProxy(.clear) { proxy, listener in
-                var sockets = [try await Self.connect(proxy, listener)]
-                let flags = Relay.all.map { _ in Flag() }
-                defer { for flag in flags { flag.set() } }
-                for (relay, flag) in zip(Relay.all, flags) { try await Self.block([relay], until: flag) }
-                async let reseeded: Void = proxy.reseed(9)
-                // The accepting relay gets the request first.
-                try await eventually("a relay has the request") { Relay.all.contains(where: \.hasJobs) }
-                let first = Relay.all.first(where: \.hasJobs)
-                let acceptor = try #require(first)
-                flags[acceptor.index].set()
-                try await eventually("the other relays have the request") {
-                    Relay.all.allSatisfy { $0 === acceptor || $0.hasJobs }
-                }
-                let port = proxy.address.port
-                let client = try await blocking { try TestSocket.connect(port: port) }
-                let isAccepted = Flag()
-                acceptor.perform { _ in isAccepted.set() }
-                try await eventually("the client is accepted") { isAccepted.isSet }
-                for flag in flags { flag.set() }
-                await reseeded
-                sockets.append((client, try await blocking { try listener.accept() }))
-                sockets.append(try await Self.connect(proxy, listener))
-                #expect(await proxy.connections().map(\.number) == [0, 0, 1])
-                _ = sockets
+    /// Blocks the threads of relays until a flag is set.
+    private static func block(_ relays: [Relay], until flag: Flag) async throws {
+        let areBlocked = relays.map { _ in Flag() }
+        for (relay, isBlocked) in zip(relays, areBlocked) {
+            relay.perform { _ in
+                isBlocked.set()
+                while !flag.isSet { usleep(500) }
             }
         }
+        try await eventually("the relays are blocked") { areBlocked.allSatisfy(\.isSet) }
+    }
 
-        /// Blocks the threads of relays until a flag is set.
-        private static func block(_ relays: [Relay], until flag: Flag) async throws {
-            let areBlocked = relays.map { _ in Flag() }
-            for (relay, isBlocked) in zip(relays, areBlocked) {
-                relay.perform { _ in
-                    isBlocked.set()
-                    while !flag.isSet { usleep(500) }
-                }
-            }
-            try await eventually("the relays are blocked") { areBlocked.allSatisfy(\.isSet) }
-        }
-
-        /// The server has accepted a connection, and the relay has not handled the event when conditions apply.
-        @Test func anEstablishedDialIsKeptWhenConditionsApply() async throws {
-            let relays = Relay.all
-            try #require(!relays.isEmpty)
-            try await withProxy(.clear) { proxy, listener in
-                let mayContinue = Flag()
-                defer { mayContinue.set() }
-                try await Self.block(relays, until: mayContinue)
-                let client = try await blocking { try TestSocket.connect(port: proxy.address.port) }
-                // The relay then accepts the client and dials; then, before it calls epoll again, it gets the change.
-                async let changed: Void = proxy.setConditions(delayed)
-                try await eventually("the change has been requested") { relays.contains(where: \.hasJobs) }
-                mayContinue.set()
-                await changed
-                try await blocking { () throws -> Void in
-                    let server = try listener.accept()
-                    try client.send([1])
-                    #expect(try server.receive(exactly: 1) == [1])
-                    #expect(!listener.isReadable(within: 50), "the server gets one connection")
-                }
+    /// The server has accepted a connection, and the relay has not handled the event when conditions apply.
+    @Test func anEstablishedDialIsKeptWhenConditionsApply() async throws {
+        let relays = Relay.all
+        try #require(!relays.isEmpty)
+        try await withProxy(.clear) { proxy, listener in
+            let mayContinue = Flag()
+            defer { mayContinue.set() }
+            try await Self.block(relays, until: mayContinue)
+            let client = try await blocking { try TestSocket.connect(port: proxy.address.port) }
+            // The relay then accepts the client and dials; then, before it calls epoll again, it gets the change.
+            async let changed: Void = proxy.setConditions(delayed)
+            try await eventually("the change has been requested") { relays.contains(where: \.hasJobs) }
+            mayContinue.set()
+            await changed
+            try await blocking { () throws -> Void in
+                let server = try listener.accept()
+                try client.send([1])
+                #expect(try server.receive(exactly: 1) == [1])
+                #expect(!listener.isReadable(within: 50), "the server gets one connection")
             }
         }
+    }
     #endif
 
     @Test func aToxicAppliesToAnIdleConnection() async throws {

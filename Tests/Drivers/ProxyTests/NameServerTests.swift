@@ -133,19 +133,19 @@ import Testing
     }
 
     #if os(Linux)
-        /// A datagram socket cannot be connected to the broadcast address.
-        @Test func aServerThatCannotBeReachedLeavesNoSocket() async throws {
-            let files = { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
-            try await Self.withProxy([53], address: [255, 255, 255, 255]) { proxy, _, _ in
-                let before = try files()
-                for number in 0..<100 {
-                    let result = await proxy.addresses(of: "n\(number).test")
-                    if case .failure(.nameServerFailure) = result { continue }
-                    Issue.record("\(result)")
-                }
-                #expect(try files() < before + 100)
+    /// A datagram socket cannot be connected to the broadcast address.
+    @Test func aServerThatCannotBeReachedLeavesNoSocket() async throws {
+        let files = { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+        try await Self.withProxy([53], address: [255, 255, 255, 255]) { proxy, _, _ in
+            let before = try files()
+            for number in 0..<100 {
+                let result = await proxy.addresses(of: "n\(number).test")
+                if case .failure(.nameServerFailure) = result { continue }
+                Issue.record("\(result)")
             }
+            #expect(try files() < before + 100)
         }
+    }
     #endif
 
     @Test func theQueryAndTheResponseCrossTheLink() async throws {
@@ -296,11 +296,11 @@ import Testing
         try Data("nameserver 192.0.2.1\n".utf8).write(to: configuration)
         try Data("192.0.2.7 api.test\n".utf8).write(to: hosts)
         #if os(Linux)
-            #expect(files.configuration.servers.count == 1)
-            #expect(files.addresses(of: "api.test").map(\.description) == ["192.0.2.7"])
-            // A hosts file that is too long is left to the system's resolver.
-            try Data(count: 1 << 20 + 1).write(to: hosts)
-            #expect(files.configuration.servers.isEmpty && files.addresses(of: "api.test").isEmpty)
+        #expect(files.configuration.servers.count == 1)
+        #expect(files.addresses(of: "api.test").map(\.description) == ["192.0.2.7"])
+        // A hosts file that is too long is left to the system's resolver.
+        try Data(count: 1 << 20 + 1).write(to: hosts)
+        #expect(files.configuration.servers.isEmpty && files.addresses(of: "api.test").isEmpty)
         #endif
     }
 }

@@ -11,11 +11,11 @@ import Testing
 @testable import Proxy
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// Conditions with a delay that tests can measure.

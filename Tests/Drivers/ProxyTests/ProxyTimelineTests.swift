@@ -7,11 +7,11 @@ import Testing
 @testable import Proxy
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 private let outage = Conditions(up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))

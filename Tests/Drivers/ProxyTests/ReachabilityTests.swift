@@ -6,11 +6,11 @@ import Testing
 @testable import Proxy
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 private let dead = Conditions(up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))

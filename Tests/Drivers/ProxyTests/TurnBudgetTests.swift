@@ -9,11 +9,11 @@ import Testing
 @testable import Proxy
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// Proxies on one event loop share its time.

@@ -7,11 +7,11 @@ import Worlds
 @testable import ScenarioRunner
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 @Suite struct ScenarioSelectionTests {

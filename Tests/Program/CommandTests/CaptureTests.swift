@@ -126,29 +126,29 @@ extension CommandTests {
     }
 
     #if os(Linux)
-        /// Files that are no libraries hide the installed libpcap. All other commands work without it.
-        @Test func withoutLibpcapCaptureNamesThePackageAndDoctorReportsIt() throws {
-            let folder = try TemporaryFolder()
-            for name in ["libpcap.so.0.8", "libpcap.so.1", "libpcap.so"] {
-                try Data("not a library, but longer than the header of one".utf8)
-                    .write(to: URL(filePath: folder.path(name)))
-            }
-            let environment = ["LD_LIBRARY_PATH=\(folder.path("."))", Command.binary.path()]
-            let capture = try runProgram("/usr/bin/env", environment + ["capture", "--port", "80"])
-            #expect(capture.status == 69)
-            #expect(capture.errors.contains("cannot load libpcap: ") && capture.errors.contains("libpcap.so.0.8"))
-            #expect(capture.errors.contains("apt-get install libpcap0.8"))
-            let doctor = try runProgram("/usr/bin/env", environment + ["doctor"])
-            #expect(doctor.status == 0)
-            #expect(doctor.output.contains("note  'slowlane capture' cannot load libpcap: "))
-            #expect(try runProgram(Command.binary.path(), ["doctor"]).output.contains("uses libpcap version "))
+    /// Files that are no libraries hide the installed libpcap. All other commands work without it.
+    @Test func withoutLibpcapCaptureNamesThePackageAndDoctorReportsIt() throws {
+        let folder = try TemporaryFolder()
+        for name in ["libpcap.so.0.8", "libpcap.so.1", "libpcap.so"] {
+            try Data("not a library, but longer than the header of one".utf8)
+                .write(to: URL(filePath: folder.path(name)))
         }
+        let environment = ["LD_LIBRARY_PATH=\(folder.path("."))", Command.binary.path()]
+        let capture = try runProgram("/usr/bin/env", environment + ["capture", "--port", "80"])
+        #expect(capture.status == 69)
+        #expect(capture.errors.contains("cannot load libpcap: ") && capture.errors.contains("libpcap.so.0.8"))
+        #expect(capture.errors.contains("apt-get install libpcap0.8"))
+        let doctor = try runProgram("/usr/bin/env", environment + ["doctor"])
+        #expect(doctor.status == 0)
+        #expect(doctor.output.contains("note  'slowlane capture' cannot load libpcap: "))
+        #expect(try runProgram(Command.binary.path(), ["doctor"]).output.contains("uses libpcap version "))
+    }
 
-        /// A machine without libpcap can start the program: it is loaded, not linked.
-        @Test func theProgramIsNotLinkedWithLibpcap() throws {
-            let libraries = try runProgram("ldd", [Command.binary.path()])
-            #expect(libraries.status == 0 && libraries.output.contains("libc.so"))
-            #expect(!libraries.output.contains("libpcap"))
-        }
+    /// A machine without libpcap can start the program: it is loaded, not linked.
+    @Test func theProgramIsNotLinkedWithLibpcap() throws {
+        let libraries = try runProgram("ldd", [Command.binary.path()])
+        #expect(libraries.status == 0 && libraries.output.contains("libc.so"))
+        #expect(!libraries.output.contains("libpcap"))
+    }
     #endif
 }

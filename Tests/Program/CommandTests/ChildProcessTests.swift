@@ -29,9 +29,9 @@ import Testing
 
     private enum Program {
         #if os(Linux)
-            static let seesDescriptors = true
+        static let seesDescriptors = true
         #else
-            static let seesDescriptors = false
+        static let seesDescriptors = false
         #endif
     }
 }

@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 @Suite(.tags(.commands), .serialized, .timeLimit(.minutes(10))) struct CommandTests {
@@ -149,55 +149,55 @@ import Testing
     }
 
     #if os(Linux)
-        /// Clients beyond the limit of open files wait or get a RST; when files are free again, new ones are served.
-        @Test(arguments: [[], ["--profile", "wifi"]])
-        func atTheFileLimitClientsWaitAndTheProxyRecovers(_ conditions: [String]) async throws {
-            let (listener, upstream) = try TestSocket.listen()
-            let (command, port) = try await proxy(conditions, upstream: upstream)
-            Thread.detachNewThread {
-                while let server = try? listener.accept() {
-                    Thread.detachNewThread { if let bytes = try? server.receive() { try? server.send(bytes) } }
-                }
+    /// Clients beyond the limit of open files wait or get a RST; when files are free again, new ones are served.
+    @Test(arguments: [[], ["--profile", "wifi"]])
+    func atTheFileLimitClientsWaitAndTheProxyRecovers(_ conditions: [String]) async throws {
+        let (listener, upstream) = try TestSocket.listen()
+        let (command, port) = try await proxy(conditions, upstream: upstream)
+        Thread.detachNewThread {
+            while let server = try? listener.accept() {
+                Thread.detachNewThread { if let bytes = try? server.receive() { try? server.send(bytes) } }
             }
-            @Sendable func exchange() throws -> Bool {
-                let client = try TestSocket.connect(port: port)
-                try client.send([7])
-                return try client.receive(exactly: 1) == [7]
-            }
-            #expect(try await blocking { try exchange() })
-            let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(command.pid)/fd").count
-            // An odd and an even number, since a connection needs two files.
-            for spare in [6, 7] {
-                let limits = "--nofile=\(files + spare):4096"
-                let (status, _, errors) = try runProgram("prlimit", ["--pid", "\(command.pid)", limits])
-                #expect(status == 0, "\(errors)")
-                try await blocking { () throws -> Void in
-                    let clients = try (0..<20).map { _ in try TestSocket.connect(port: port) }
-                    for client in clients { try? client.send([7]) }
-                    var waits = 10
-                    let answered = clients.filter { client in
-                        while !client.isReadable(within: waits > 0 ? 100 : 0) {
-                            guard waits > 0 else { return false }
-                            waits -= 1
-                        }
-                        return (try? client.receive()) == [7]
-                    }
-                    #expect(answered.count < clients.count)
-                }
-                // Until those connections are closed, a client may get a file while its upstream connection gets none.
-                let isServed = try await blocking {
-                    for _ in 0..<600 {
-                        if (try? exchange()) == true { return true }
-                        usleep(100_000)
-                    }
-                    return false
-                }
-                #expect(isServed)
-            }
-            _ = try await command.errors.line(with: "too many open files")
-            command.type("quit\n")
-            #expect(await command.end() == 0)
         }
+        @Sendable func exchange() throws -> Bool {
+            let client = try TestSocket.connect(port: port)
+            try client.send([7])
+            return try client.receive(exactly: 1) == [7]
+        }
+        #expect(try await blocking { try exchange() })
+        let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(command.pid)/fd").count
+        // An odd and an even number, since a connection needs two files.
+        for spare in [6, 7] {
+            let limits = "--nofile=\(files + spare):4096"
+            let (status, _, errors) = try runProgram("prlimit", ["--pid", "\(command.pid)", limits])
+            #expect(status == 0, "\(errors)")
+            try await blocking { () throws -> Void in
+                let clients = try (0..<20).map { _ in try TestSocket.connect(port: port) }
+                for client in clients { try? client.send([7]) }
+                var waits = 10
+                let answered = clients.filter { client in
+                    while !client.isReadable(within: waits > 0 ? 100 : 0) {
+                        guard waits > 0 else { return false }
+                        waits -= 1
+                    }
+                    return (try? client.receive()) == [7]
+                }
+                #expect(answered.count < clients.count)
+            }
+            // Until those connections are closed, a client may get a file while its upstream connection gets none.
+            let isServed = try await blocking {
+                for _ in 0..<600 {
+                    if (try? exchange()) == true { return true }
+                    usleep(100_000)
+                }
+                return false
+            }
+            #expect(isServed)
+        }
+        _ = try await command.errors.line(with: "too many open files")
+        command.type("quit\n")
+        #expect(await command.end() == 0)
+    }
     #endif
 
     @Test func anUnknownProfileIsAUsageErrorWithTheNearestNames() async throws {
@@ -296,62 +296,62 @@ import Testing
     }
 
     #if os(Linux)
-        /// When replies are not read, the pipe fills and commands are no longer read; the proxy continues.
-        @Test func unreadOutputDelaysCommandsAndNothingElse() async throws {
-            let upstream = try TestSocket.listen()
-            let process = try ChildProcess(
-                Command.binary.path(),
-                ["proxy", "--listen", "127.0.0.1:0", "--upstream", "127.0.0.1:\(upstream.port)"])
-            // Only the first line is read.
-            let line = String(decoding: process.output.availableData, as: UTF8.self)
-            let port = try #require(
-                line.split(separator: " ").dropFirst(2).first?.split(separator: ":").last.flatMap { Int($0) }, "\(line)"
-            )
-            let before = try Self.residentBytes(process.pid)
-            let commands = Flag()
-            let input = process.input
-            Thread.detachNewThread {
-                // Blocks until the process ends; the write to the closed pipe then raises SIGPIPE.
-                var signals = sigset_t()
-                sigemptyset(&signals)
-                sigaddset(&signals, SIGPIPE)
-                pthread_sigmask(SIG_BLOCK, &signals, nil)
-                try? input.write(contentsOf: Data(String(repeating: "help\n", count: 100_000).utf8))
-                commands.set()
-            }
-            var last = 0
-            var quiet = 0
-            // Waits until the process no longer reads.
-            while quiet < 10 {
-                try await Task.sleep(for: .milliseconds(100))
-                let ticks = try Self.processorTicks(process.pid)
-                quiet = ticks == last ? quiet + 1 : 0
-                last = ticks
-            }
-            let growth = try Self.residentBytes(process.pid) - before
-            #expect(growth < 8 << 20, "grew by \(growth) bytes")
-            #expect(!commands.isSet)
-            try await blocking {
-                let client = try TestSocket.connect(port: port)
-                let server = try upstream.socket.accept()
-                try client.send([1, 2])
-                #expect(try server.receive(exactly: 2) == [1, 2])
-            }
-            process.signal(SIGTERM)
-            #expect(process.wait() == 0)
+    /// When replies are not read, the pipe fills and commands are no longer read; the proxy continues.
+    @Test func unreadOutputDelaysCommandsAndNothingElse() async throws {
+        let upstream = try TestSocket.listen()
+        let process = try ChildProcess(
+            Command.binary.path(),
+            ["proxy", "--listen", "127.0.0.1:0", "--upstream", "127.0.0.1:\(upstream.port)"])
+        // Only the first line is read.
+        let line = String(decoding: process.output.availableData, as: UTF8.self)
+        let port = try #require(
+            line.split(separator: " ").dropFirst(2).first?.split(separator: ":").last.flatMap { Int($0) }, "\(line)"
+        )
+        let before = try Self.residentBytes(process.pid)
+        let commands = Flag()
+        let input = process.input
+        Thread.detachNewThread {
+            // Blocks until the process ends; the write to the closed pipe then raises SIGPIPE.
+            var signals = sigset_t()
+            sigemptyset(&signals)
+            sigaddset(&signals, SIGPIPE)
+            pthread_sigmask(SIG_BLOCK, &signals, nil)
+            try? input.write(contentsOf: Data(String(repeating: "help\n", count: 100_000).utf8))
+            commands.set()
         }
+        var last = 0
+        var quiet = 0
+        // Waits until the process no longer reads.
+        while quiet < 10 {
+            try await Task.sleep(for: .milliseconds(100))
+            let ticks = try Self.processorTicks(process.pid)
+            quiet = ticks == last ? quiet + 1 : 0
+            last = ticks
+        }
+        let growth = try Self.residentBytes(process.pid) - before
+        #expect(growth < 8 << 20, "grew by \(growth) bytes")
+        #expect(!commands.isSet)
+        try await blocking {
+            let client = try TestSocket.connect(port: port)
+            let server = try upstream.socket.accept()
+            try client.send([1, 2])
+            #expect(try server.receive(exactly: 2) == [1, 2])
+        }
+        process.signal(SIGTERM)
+        #expect(process.wait() == 0)
+    }
 
-        /// Returns the resident memory from /proc.
-        private static func residentBytes(_ pid: pid_t) throws -> Int {
-            let text = try String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8)
-            return (Int(text.split(separator: " ")[1]) ?? 0) * 4096
-        }
+    /// Returns the resident memory from /proc.
+    private static func residentBytes(_ pid: pid_t) throws -> Int {
+        let text = try String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8)
+        return (Int(text.split(separator: " ")[1]) ?? 0) * 4096
+    }
 
-        /// Returns the processor time from /proc in clock ticks.
-        private static func processorTicks(_ pid: pid_t) throws -> Int {
-            let text = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
-            let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ")
-            return (Int(fields[12]) ?? 0) + (Int(fields[13]) ?? 0)
-        }
+    /// Returns the processor time from /proc in clock ticks.
+    private static func processorTicks(_ pid: pid_t) throws -> Int {
+        let text = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+        let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ")
+        return (Int(fields[12]) ?? 0) + (Int(fields[13]) ?? 0)
+    }
     #endif
 }

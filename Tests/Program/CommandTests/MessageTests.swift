@@ -130,61 +130,61 @@ import Testing
     }
 
     #if os(Linux)
-        /// The limit of open files, and the number of connections that the note names; `nil` if a proxy cannot run.
-        @Test(arguments: [8, 16, 32, 48, 64, 128, 256]) func aLowLimitOfOpenFilesIsReported(_ files: Int) async throws {
-            let wanted = 100_000
-            let command = try Command(
-                [
-                    "-c", "ulimit -n \(files); exec \"$0\" \"$@\"", Command.binary.path(), "proxy", "--upstream", "9",
-                    "--until-eof", "--quiet", "--max-connections", "\(wanted)",
-                ], binary: URL(filePath: "/bin/sh"))
-            command.type("status\n", andClose: true)
-            let status = await command.end()
-            let errors = command.errors.text
-            if status == 69 {
-                #expect(
-                    errors.hasPrefix("error: the limit of open files (ulimit -n) is \(files), and a proxy needs at"))
-                let least = try #require(errors.firstMatch(of: /at least (\d+)/).flatMap { Int($0.1) })
-                #expect(least > files)
-            } else {
-                #expect(status == 0, "\(errors)")
-                let note = try #require(errors.firstMatch(of: /is (\d+), so --max-connections is (\d+)/))
-                let connections = try #require(Int(note.2))
-                #expect(Int(note.1) == files)
-                // Two files a connection, and some for the rest.
-                #expect(connections >= 1 && 2 * connections + 24 <= files, "\(connections)")
-                #expect(command.output.text.contains("ok "))
-            }
+    /// The limit of open files, and the number of connections that the note names; `nil` if a proxy cannot run.
+    @Test(arguments: [8, 16, 32, 48, 64, 128, 256]) func aLowLimitOfOpenFilesIsReported(_ files: Int) async throws {
+        let wanted = 100_000
+        let command = try Command(
+            [
+                "-c", "ulimit -n \(files); exec \"$0\" \"$@\"", Command.binary.path(), "proxy", "--upstream", "9",
+                "--until-eof", "--quiet", "--max-connections", "\(wanted)",
+            ], binary: URL(filePath: "/bin/sh"))
+        command.type("status\n", andClose: true)
+        let status = await command.end()
+        let errors = command.errors.text
+        if status == 69 {
+            #expect(
+                errors.hasPrefix("error: the limit of open files (ulimit -n) is \(files), and a proxy needs at"))
+            let least = try #require(errors.firstMatch(of: /at least (\d+)/).flatMap { Int($0.1) })
+            #expect(least > files)
+        } else {
+            #expect(status == 0, "\(errors)")
+            let note = try #require(errors.firstMatch(of: /is (\d+), so --max-connections is (\d+)/))
+            let connections = try #require(Int(note.2))
+            #expect(Int(note.1) == files)
+            // Two files a connection, and some for the rest.
+            #expect(connections >= 1 && 2 * connections + 24 <= files, "\(connections)")
+            #expect(command.output.text.contains("ok "))
         }
+    }
 
-        @Test func tablesFitTheTerminal() async throws {
-            func widths(_ columns: String, _ arguments: [String]) async throws -> [Int] {
-                let script = """
-                    import os, pty, sys
-                    os.environ.update(COLUMNS=sys.argv[1], LC_ALL='C')
-                    sys.exit(pty.spawn(sys.argv[2:]) >> 8)
-                    """
-                let (status, output) = try await runPython(
-                    "python", ["-c", script, columns, Command.binary.path()] + arguments)
-                #expect(status == 0, "\(output)")
-                return output.split(whereSeparator: \.isNewline).map(\.count)
-            }
-            let folder = try TemporaryFolder()
-            let store = ["--store", folder.path("notes.db")]
-            let note = try await Command.run(
-                ["notes", "new", String(repeating: "long title ", count: 20)] + store)
-            #expect(note.status == 0, "\(note.errors)")
-            for arguments in [["profiles"], ["explain"], ["profiles", "show", "subway"], ["notes", "list"] + store] {
-                let whole = try await Command.run(arguments).output.split(separator: "\n").map(\.count)
-                let longest = try #require(whole.max())
-                #expect(try await widths("80", arguments).max() ?? 0 <= 80, "\(arguments)")
-                #expect(try await widths("100000", arguments).max() ?? 0 >= longest, "\(arguments)")
-                // Without a usable COLUMNS, the terminal's own width counts: 80 if it has none.
-                for columns in ["0", "99999999999999999999"] {
-                    #expect(try await widths(columns, arguments).max() ?? 0 <= 80, "\(arguments) \(columns)")
-                }
-                #expect(try await widths("1", arguments).count >= whole.count, "\(arguments)")
-            }
+    @Test func tablesFitTheTerminal() async throws {
+        func widths(_ columns: String, _ arguments: [String]) async throws -> [Int] {
+            let script = """
+                import os, pty, sys
+                os.environ.update(COLUMNS=sys.argv[1], LC_ALL='C')
+                sys.exit(pty.spawn(sys.argv[2:]) >> 8)
+                """
+            let (status, output) = try await runPython(
+                "python", ["-c", script, columns, Command.binary.path()] + arguments)
+            #expect(status == 0, "\(output)")
+            return output.split(whereSeparator: \.isNewline).map(\.count)
         }
+        let folder = try TemporaryFolder()
+        let store = ["--store", folder.path("notes.db")]
+        let note = try await Command.run(
+            ["notes", "new", String(repeating: "long title ", count: 20)] + store)
+        #expect(note.status == 0, "\(note.errors)")
+        for arguments in [["profiles"], ["explain"], ["profiles", "show", "subway"], ["notes", "list"] + store] {
+            let whole = try await Command.run(arguments).output.split(separator: "\n").map(\.count)
+            let longest = try #require(whole.max())
+            #expect(try await widths("80", arguments).max() ?? 0 <= 80, "\(arguments)")
+            #expect(try await widths("100000", arguments).max() ?? 0 >= longest, "\(arguments)")
+            // Without a usable COLUMNS, the terminal's own width counts: 80 if it has none.
+            for columns in ["0", "99999999999999999999"] {
+                #expect(try await widths(columns, arguments).max() ?? 0 <= 80, "\(arguments) \(columns)")
+            }
+            #expect(try await widths("1", arguments).count >= whole.count, "\(arguments)")
+        }
+    }
     #endif
 }

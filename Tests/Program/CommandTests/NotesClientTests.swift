@@ -318,45 +318,45 @@ extension NotesCommandTests {
         // MARK: Full disk
 
         #if os(Linux)
-            /// A limit of file sizes (RLIMIT_FSIZE) stands for a full disk.
-            @Test func aFullDiskCostsNeitherCPUNorLinesAndTheSyncResumes() async throws {
-                let folder = try TemporaryFolder()
-                let server = try await Server()
-                let (phone, laptop) = (Client(store: folder.path("phone.db")), Client(store: folder.path("laptop.db")))
-                let text = String(repeating: "x", count: 100_000)
-                for number in 0..<20 {
-                    #expect(try await laptop.run("new", "note \(number)", "--text", text).status == 0)
-                }
-                #expect(try await laptop.sync(server.port).status == 0)
-                // Half of the notes fit.
-                let sync = try phone.start(
-                    [
-                        "sync", "--server", "127.0.0.1:\(server.port)", "--user", "ada:secret", "--timeout", "120",
-                        "--quiet",
-                    ], limit: 2000)
-                _ = try await sync.errors.line(with: "error: cannot write ")
-                let before = try Self.ticks(sync.pid)
-                try await Task.sleep(for: .seconds(5))
-                let ticks = try Self.ticks(sync.pid) - before
-                #expect(ticks <= 5, "\(ticks) of 500 ticks (10 ms) of CPU time")
-                #expect(sync.errors.text.split(separator: "\n").count < 10, "\(sync.errors.text)")
-
-                let lift = try runProgram("prlimit", ["--pid", "\(sync.pid)", "--fsize=unlimited"])
-                #expect(lift.status == 0, "\(lift.errors)")
-                #expect(await sync.end() == 0)
-                let errors = sync.errors.text.split(separator: "\n")
-                #expect(errors.count == 2 && errors.last == "the store can be written again", "\(errors)")
-                let status = try await phone.run("status").output
-                #expect(status.hasPrefix("20 notes, 0 pending changes, 0 in conflict, 0 rejected\n"), "\(status)")
-                await server.stop()
+        /// A limit of file sizes (RLIMIT_FSIZE) stands for a full disk.
+        @Test func aFullDiskCostsNeitherCPUNorLinesAndTheSyncResumes() async throws {
+            let folder = try TemporaryFolder()
+            let server = try await Server()
+            let (phone, laptop) = (Client(store: folder.path("phone.db")), Client(store: folder.path("laptop.db")))
+            let text = String(repeating: "x", count: 100_000)
+            for number in 0..<20 {
+                #expect(try await laptop.run("new", "note \(number)", "--text", text).status == 0)
             }
+            #expect(try await laptop.sync(server.port).status == 0)
+            // Half of the notes fit.
+            let sync = try phone.start(
+                [
+                    "sync", "--server", "127.0.0.1:\(server.port)", "--user", "ada:secret", "--timeout", "120",
+                    "--quiet",
+                ], limit: 2000)
+            _ = try await sync.errors.line(with: "error: cannot write ")
+            let before = try Self.ticks(sync.pid)
+            try await Task.sleep(for: .seconds(5))
+            let ticks = try Self.ticks(sync.pid) - before
+            #expect(ticks <= 5, "\(ticks) of 500 ticks (10 ms) of CPU time")
+            #expect(sync.errors.text.split(separator: "\n").count < 10, "\(sync.errors.text)")
 
-            /// Returns the CPU time of a process in ticks of 10 ms (proc(5): utime and stime).
-            private static func ticks(_ pid: Int32) throws -> Int {
-                let text = try String(contentsOf: URL(filePath: "/proc/\(pid)/stat"), encoding: .utf8)
-                let fields = try #require(text.split(separator: ")").last).split(separator: " ")
-                return try #require(Int(fields[11])) + #require(Int(fields[12]))
-            }
+            let lift = try runProgram("prlimit", ["--pid", "\(sync.pid)", "--fsize=unlimited"])
+            #expect(lift.status == 0, "\(lift.errors)")
+            #expect(await sync.end() == 0)
+            let errors = sync.errors.text.split(separator: "\n")
+            #expect(errors.count == 2 && errors.last == "the store can be written again", "\(errors)")
+            let status = try await phone.run("status").output
+            #expect(status.hasPrefix("20 notes, 0 pending changes, 0 in conflict, 0 rejected\n"), "\(status)")
+            await server.stop()
+        }
+
+        /// Returns the CPU time of a process in ticks of 10 ms (proc(5): utime and stime).
+        private static func ticks(_ pid: Int32) throws -> Int {
+            let text = try String(contentsOf: URL(filePath: "/proc/\(pid)/stat"), encoding: .utf8)
+            let fields = try #require(text.split(separator: ")").last).split(separator: " ")
+            return try #require(Int(fields[11])) + #require(Int(fields[12]))
+        }
         #endif
     }
 }

@@ -12,9 +12,9 @@ extension NotesCommandTests {
         /// Whether this process may mount file systems.
         private static let isMounting: Bool = {
             #if os(Linux)
-                return geteuid() == 0 && (try? runProgram("unshare", ["-m", "true"]).status) == 0
+            return geteuid() == 0 && (try? runProgram("unshare", ["-m", "true"]).status) == 0
             #else
-                return false
+            return false
             #endif
         }()
 

@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 extension CommandTests {
@@ -76,36 +76,36 @@ extension CommandTests {
         }
 
         #if os(Linux)
-            @Test func closingRepliesLeaveNoFileOpen() async throws {
-                let (listener, upstream) = try TestSocket.listen()
-                let (command, port) = try await CommandTests().proxy(
-                    "--fault", "GET times unlimited before-request respond 503", upstream: upstream)
-                func files() throws -> Int {
-                    try FileManager.default.contentsOfDirectory(atPath: "/proc/\(command.pid)/fd").count
-                }
-                let before = try files()
-                let clients = try await blocking {
-                    try (0..<100).map { number in
-                        let client = try TestSocket.connect(port: port)
-                        let request =
-                            number.isMultiple(of: 2)
-                            ? "GET / HTTP/1.0\r\n\r\n" : "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
-                        try client.send(Array(request.utf8))
-                        #expect(
-                            try client.receiveToEnd().starts(with: Array("HTTP/1.1 503 Service Unavailable\r\n".utf8)))
-                        return client
-                    }
-                }
-                for client in clients { client.finish() }
-                let deadline = ContinuousClock.now + .seconds(60)
-                while try files() > before + 10, ContinuousClock.now < deadline {
-                    try await Task.sleep(for: .milliseconds(20))
-                }
-                #expect(try files() <= before + 10, "100 connections take 200 files")
-                command.signal(SIGTERM)
-                #expect(await command.end() == 0)
-                withExtendedLifetime(listener) {}
+        @Test func closingRepliesLeaveNoFileOpen() async throws {
+            let (listener, upstream) = try TestSocket.listen()
+            let (command, port) = try await CommandTests().proxy(
+                "--fault", "GET times unlimited before-request respond 503", upstream: upstream)
+            func files() throws -> Int {
+                try FileManager.default.contentsOfDirectory(atPath: "/proc/\(command.pid)/fd").count
             }
+            let before = try files()
+            let clients = try await blocking {
+                try (0..<100).map { number in
+                    let client = try TestSocket.connect(port: port)
+                    let request =
+                        number.isMultiple(of: 2)
+                        ? "GET / HTTP/1.0\r\n\r\n" : "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+                    try client.send(Array(request.utf8))
+                    #expect(
+                        try client.receiveToEnd().starts(with: Array("HTTP/1.1 503 Service Unavailable\r\n".utf8)))
+                    return client
+                }
+            }
+            for client in clients { client.finish() }
+            let deadline = ContinuousClock.now + .seconds(60)
+            while try files() > before + 10, ContinuousClock.now < deadline {
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            #expect(try files() <= before + 10, "100 connections take 200 files")
+            command.signal(SIGTERM)
+            #expect(await command.end() == 0)
+            withExtendedLifetime(listener) {}
+        }
         #endif
     }
 

@@ -3,11 +3,11 @@ import TestSupport
 import Testing
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// `slowlane run` with scenarios that take one or two seconds.

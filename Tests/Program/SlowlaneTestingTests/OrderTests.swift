@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
-    import FoundationNetworking
+import FoundationNetworking
 #endif
 
 /// The code under test: sends an order, and sends it again if there is no response.

@@ -2,11 +2,11 @@ internal import NIOCore
 internal import Synchronization
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// The slot of one open connection, with the state by which connections are chosen for eviction.

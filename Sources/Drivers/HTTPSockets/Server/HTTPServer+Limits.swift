@@ -3,11 +3,11 @@ internal import NIOCore
 public import Wire
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 extension HTTPServer {
@@ -59,9 +59,9 @@ extension HTTPServer {
         /// The options of an accepted socket: send buffer and keep-alive.
         var socketOptions: [(ChannelOptions.Types.SocketOption, SocketOptionValue)] {
             #if canImport(Darwin)
-                let idle = TCP_KEEPALIVE
+            let idle = TCP_KEEPALIVE
             #else
-                let idle = TCP_KEEPIDLE
+            let idle = TCP_KEEPIDLE
             #endif
             return [
                 (.init(level: .socket, name: .so_sndbuf), SocketOptionValue(sendBufferBytes)),

@@ -5,11 +5,11 @@ internal import Synchronization
 internal import Wire
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// The channel handler of one accepted connection: it drives an ``HTTPServerMachine`` and runs the handler task of each

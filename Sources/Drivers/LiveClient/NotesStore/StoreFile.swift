@@ -171,9 +171,9 @@ enum StoreFile {
                 var file = File(number: UInt64(status.st_ino), size: Int(status.st_size))
                 guard suffix != "-shm" else { return file }
                 #if canImport(Darwin)
-                    let time = status.st_mtimespec
+                let time = status.st_mtimespec
                 #else
-                    let time = status.st_mtim
+                let time = status.st_mtim
                 #endif
                 (file.seconds, file.nanoseconds) = (Int(time.tv_sec), Int(time.tv_nsec))
                 return file

@@ -2,11 +2,11 @@ internal import GRDB
 internal import GRDBSQLite
 
 #if canImport(Darwin)
-    internal import Darwin
+internal import Darwin
 #elseif canImport(Glibc)
-    internal import Glibc
+internal import Glibc
 #elseif canImport(Musl)
-    internal import Musl
+internal import Musl
 #endif
 
 /// The reason why the store is unusable or a commit failed. A failed commit has changed nothing.

@@ -2,11 +2,11 @@ internal import NIOCore
 internal import Synchronization
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// The limit on the connections of all proxies of the process together. It reserves open files for everything else.
@@ -61,9 +61,9 @@ package final class FileBudget: Sendable {
     package static var filesMax: Int {
         var limit = rlimit()
         #if canImport(Darwin)
-            let code = getrlimit(RLIMIT_NOFILE, &limit)
+        let code = getrlimit(RLIMIT_NOFILE, &limit)
         #else
-            let code = getrlimit(.init(RLIMIT_NOFILE.rawValue), &limit)
+        let code = getrlimit(.init(RLIMIT_NOFILE.rawValue), &limit)
         #endif
         return code == 0 ? Int(clamping: limit.rlim_cur) : 256
     }

@@ -1,9 +1,9 @@
 internal import NIOCore
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// The destinations of connections that the firewall has redirected to a port of this machine (REDIRECT of nftables and
@@ -12,9 +12,9 @@ enum OriginalDestination {
     /// Whether the system reports original destinations.
     static var isAvailable: Bool {
         #if os(Linux)
-            true
+        true
         #else
-            false
+        false
         #endif
     }
 
@@ -22,13 +22,13 @@ enum OriginalDestination {
     /// the connection was not redirected; `nil` if the system does not report it.
     static func address(of descriptor: CInt) -> SocketAddress? {
         #if os(Linux)
-            let levels = [CInt(IPPROTO_IP), CInt(IPPROTO_IPV6)]
-            // A socket for both families has an IPv4 destination if its client has an IPv4 address.
-            return levels.lazy.compactMap { level in
-                try? SystemSocket.address("getsockopt") { getsockopt(descriptor, level, option, $0, $1) }
-            }.first
+        let levels = [CInt(IPPROTO_IP), CInt(IPPROTO_IPV6)]
+        // A socket for both families has an IPv4 destination if its client has an IPv4 address.
+        return levels.lazy.compactMap { level in
+            try? SystemSocket.address("getsockopt") { getsockopt(descriptor, level, option, $0, $1) }
+        }.first
         #else
-            return nil
+        return nil
         #endif
     }
 

@@ -1,11 +1,11 @@
 package import NIOCore
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// The socket option that makes closing send a RST instead of a FIN (`SO_LINGER` with a time of 0 s).

@@ -3,9 +3,9 @@ internal import ForwardProxy
 internal import NIOCore
 
 #if canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// The files of the system's resolver: resolv.conf(5) and hosts(5).
@@ -52,37 +52,37 @@ final class ResolverFiles {
 
     private func refresh() {
         #if os(Linux)
-            let now = NIODeadline.now()
-            guard now >= nextCheck else { return }
-            nextCheck = now + checkInterval
-            if hasChanged(paths.configuration) {
-                current = Self.read(paths.configuration).map { ResolverConfiguration($0) } ?? ResolverConfiguration()
-            }
-            if hasChanged(paths.hosts) {
-                let text = Self.read(paths.hosts)
-                hostsFileIsTooLong = text == nil && versions[paths.hosts] != []
-                hosts = HostsFile(text ?? [])
-            }
+        let now = NIODeadline.now()
+        guard now >= nextCheck else { return }
+        nextCheck = now + checkInterval
+        if hasChanged(paths.configuration) {
+            current = Self.read(paths.configuration).map { ResolverConfiguration($0) } ?? ResolverConfiguration()
+        }
+        if hasChanged(paths.hosts) {
+            let text = Self.read(paths.hosts)
+            hostsFileIsTooLong = text == nil && versions[paths.hosts] != []
+            hosts = HostsFile(text ?? [])
+        }
         #endif
     }
 
     #if os(Linux)
-        private func hasChanged(_ path: String) -> Bool {
-            var file = crelay_file()
-            let fields =
-                crelay_stat(path, &file) == 0
-                ? [file.size, file.seconds, file.nanoseconds, Int64(truncatingIfNeeded: file.inode)] : []
-            defer { versions[path] = fields }
-            return versions[path] != fields
-        }
+    private func hasChanged(_ path: String) -> Bool {
+        var file = crelay_file()
+        let fields =
+            crelay_stat(path, &file) == 0
+            ? [file.size, file.seconds, file.nanoseconds, Int64(truncatingIfNeeded: file.inode)] : []
+        defer { versions[path] = fields }
+        return versions[path] != fields
+    }
 
-        /// Returns the bytes of a file; `nil` if it cannot be read or is too long.
-        private static func read(_ path: String) -> [UInt8]? {
-            guard let file = fopen(path, "re") else { return nil }
-            defer { fclose(file) }
-            var bytes = [UInt8](repeating: 0, count: bytesMax + 1)
-            let count = fread(&bytes, 1, bytes.count, file)
-            return count > bytesMax ? nil : Array(bytes.prefix(count))
-        }
+    /// Returns the bytes of a file; `nil` if it cannot be read or is too long.
+    private static func read(_ path: String) -> [UInt8]? {
+        guard let file = fopen(path, "re") else { return nil }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: bytesMax + 1)
+        let count = fread(&bytes, 1, bytes.count, file)
+        return count > bytesMax ? nil : Array(bytes.prefix(count))
+    }
     #endif
 }

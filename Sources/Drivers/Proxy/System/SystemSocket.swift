@@ -1,15 +1,15 @@
 package import NIOCore
 
 #if os(Linux)
-    internal import CRelay
+internal import CRelay
 #endif
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// System calls on socket descriptors.
@@ -17,20 +17,20 @@ package enum SystemSocket {
     /// Closes a descriptor.
     package static func close(_ descriptor: CInt) {
         #if canImport(Darwin)
-            _ = Darwin.close(descriptor)
+        _ = Darwin.close(descriptor)
         #elseif canImport(Glibc)
-            _ = Glibc.close(descriptor)
+        _ = Glibc.close(descriptor)
         #elseif canImport(Musl)
-            _ = Musl.close(descriptor)
+        _ = Musl.close(descriptor)
         #endif
     }
 
     /// Returns the bytes that a socket's peer has not acknowledged; 0 on systems that do not report it (macOS).
     package static func unacknowledgedBytes(of descriptor: CInt) -> Int {
         #if os(Linux)
-            return Int(crelay_unacknowledged(descriptor))
+        return Int(crelay_unacknowledged(descriptor))
         #else
-            return 0
+        return 0
         #endif
     }
 
@@ -41,14 +41,14 @@ package enum SystemSocket {
     }
 
     #if os(Linux)
-        /// Returns the events pending on a socket, 0 for descriptor -1. The bits of poll(2) and epoll(7) are the same.
-        package static func events(of descriptor: CInt) -> UInt32 {
-            var request = pollfd(
-                fd: descriptor, events: Int16(truncatingIfNeeded: POLLIN | POLLPRI | POLLOUT | POLLRDHUP), revents: 0)
-            return poll(&request, 1, 0) > 0 ? UInt32(UInt16(bitPattern: request.revents)) : 0
-        }
+    /// Returns the events pending on a socket, 0 for descriptor -1. The bits of poll(2) and epoll(7) are the same.
+    package static func events(of descriptor: CInt) -> UInt32 {
+        var request = pollfd(
+            fd: descriptor, events: Int16(truncatingIfNeeded: POLLIN | POLLPRI | POLLOUT | POLLRDHUP), revents: 0)
+        return poll(&request, 1, 0) > 0 ? UInt32(UInt16(bitPattern: request.revents)) : 0
+    }
 
-        private static let POLLRDHUP: CInt = 0x2000
+    private static let POLLRDHUP: CInt = 0x2000
     #endif
 
     /// Returns a socket's local address.

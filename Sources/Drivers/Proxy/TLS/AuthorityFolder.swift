@@ -2,11 +2,11 @@ internal import CRelay
 internal import Foundation
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// The folder of an authority on disk. Only its owner may read it.
@@ -94,11 +94,11 @@ public struct AuthorityFolder: Sendable {
     /// Calls write(2).
     private static func write(_ file: CInt, _ bytes: UnsafeRawBufferPointer) -> Int {
         #if canImport(Darwin)
-            Darwin.write(file, bytes.baseAddress, bytes.count)
+        Darwin.write(file, bytes.baseAddress, bytes.count)
         #elseif canImport(Glibc)
-            Glibc.write(file, bytes.baseAddress, bytes.count)
+        Glibc.write(file, bytes.baseAddress, bytes.count)
         #elseif canImport(Musl)
-            Musl.write(file, bytes.baseAddress, bytes.count)
+        Musl.write(file, bytes.baseAddress, bytes.count)
         #endif
     }
 

@@ -3,11 +3,11 @@ internal import NIOCore
 internal import NIOSSL
 
 #if canImport(Darwin)
-    import Darwin
+import Darwin
 #elseif canImport(Glibc)
-    import Glibc
+import Glibc
 #elseif canImport(Musl)
-    import Musl
+import Musl
 #endif
 
 /// The TLS of the connections to an upstream: `https://api.example.com`.

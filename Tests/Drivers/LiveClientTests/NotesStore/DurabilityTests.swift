@@ -43,49 +43,49 @@ import Wire
     }
 
     #if os(Linux)
-        /// A full disk is simulated by a limit on file sizes, which fails the writes of the log.
-        @Test func aFailedWriteLosesNothing() async throws {
-            let folder = try TemporaryFolder()
-            let path = folder.path("s.db")
-            await #expect(processExitsWith: .success) { [path = path as String] in
-                signal(SIGXFSZ, SIG_IGN)
-                func limit(_ bytes: UInt) {
-                    var limit = rlimit(rlim_cur: bytes, rlim_max: rlim_t.max)
-                    #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
-                }
-                let store = try SyncStoreTests.holder(path)
-                #expect(try store.commit(SyncStoreTests.change) == .committed)
-                for _ in 0..<3 {
-                    limit(200_000)
-                    DurabilityTests.expectFull(store, path)
-                    SyncStoreTests.expect(try store.load(), equals: SyncStoreTests.change)
-                    limit(.max)
-                    #expect(try store.commit(DurabilityTests.large) == .committed)
-                    var removal = StoreChange()
-                    removal.records["large"] = .some(nil)
-                    removal.entries[20] = .some(nil)
-                    #expect(try store.commit(removal) == .committed)
-                }
-            }
-            SyncStoreTests.expect(try SyncStore(path: path, resource: "notes").load(), equals: SyncStoreTests.change)
-        }
-
-        /// The file is cut off where the disk was full, within a page; the log has everything.
-        @Test func anInterruptedCheckpointLosesNothing() async throws {
-            let folder = try TemporaryFolder()
-            let path = folder.path("s.db")
-            await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
-                signal(SIGXFSZ, SIG_IGN)
-                let store = try SyncStoreTests.holder(path)
-                #expect(try store.commit(DurabilityTests.large) == .committed)
-                var limit = rlimit(rlim_cur: 200_000, rlim_max: rlim_t.max)
+    /// A full disk is simulated by a limit on file sizes, which fails the writes of the log.
+    @Test func aFailedWriteLosesNothing() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("s.db")
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            signal(SIGXFSZ, SIG_IGN)
+            func limit(_ bytes: UInt) {
+                var limit = rlimit(rlim_cur: bytes, rlim_max: rlim_t.max)
                 #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
-                store.close()
-                kill(getpid(), SIGKILL)
             }
-            #expect(try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int == 200_000)
-            SyncStoreTests.expect(try SyncStore(path: path, resource: "notes").load(), equals: Self.large)
+            let store = try SyncStoreTests.holder(path)
+            #expect(try store.commit(SyncStoreTests.change) == .committed)
+            for _ in 0..<3 {
+                limit(200_000)
+                DurabilityTests.expectFull(store, path)
+                SyncStoreTests.expect(try store.load(), equals: SyncStoreTests.change)
+                limit(.max)
+                #expect(try store.commit(DurabilityTests.large) == .committed)
+                var removal = StoreChange()
+                removal.records["large"] = .some(nil)
+                removal.entries[20] = .some(nil)
+                #expect(try store.commit(removal) == .committed)
+            }
         }
+        SyncStoreTests.expect(try SyncStore(path: path, resource: "notes").load(), equals: SyncStoreTests.change)
+    }
+
+    /// The file is cut off where the disk was full, within a page; the log has everything.
+    @Test func anInterruptedCheckpointLosesNothing() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("s.db")
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+            signal(SIGXFSZ, SIG_IGN)
+            let store = try SyncStoreTests.holder(path)
+            #expect(try store.commit(DurabilityTests.large) == .committed)
+            var limit = rlimit(rlim_cur: 200_000, rlim_max: rlim_t.max)
+            #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            store.close()
+            kill(getpid(), SIGKILL)
+        }
+        #expect(try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int == 200_000)
+        SyncStoreTests.expect(try SyncStore(path: path, resource: "notes").load(), equals: Self.large)
+    }
     #endif
 
     private static func commitUntilKilled(_ path: String, _ log: String, _ round: Int) throws {
