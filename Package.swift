@@ -32,9 +32,16 @@ let packages = [
     "Yams": "Yams",
 ]
 
+/// The modules of the trait `TLS`, most of whose build time is that of BoringSSL, which two of their packages contain.
+let modulesOfTLS: Set = ["Crypto", "NIOSSL", "SwiftASN1", "X509"]
+
 /// Returns the dependencies on modules, of this package or of others.
 func dependencies(_ modules: [String]) -> [Target.Dependency] {
-    modules.map { name in packages[name].map { .product(name: name, package: $0) } ?? .byName(name: name) }
+    modules.map { name in
+        guard let package = packages[name] else { return .byName(name: name) }
+        return .product(
+            name: name, package: package, condition: modulesOfTLS.contains(name) ? .when(traits: ["TLS"]) : nil)
+    }
 }
 
 /// Returns a target in the folder of its floor, with the modules that its files import; `Tests/TidyTests` compares them.
@@ -72,6 +79,10 @@ let package = Package(
         .library(name: "MutantGallery", targets: ["MutantGallery"]),
         .library(name: "SlowlaneTesting", targets: ["SlowlaneTesting"]),
         .library(name: "SlowlaneScenarioTesting", targets: ["SlowlaneScenarioTesting"]),
+    ],
+    traits: [
+        .trait(name: "TLS", description: "Upstreams with TLS (https://) and the interception of TLS"),
+        .default(enabledTraits: ["TLS"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),

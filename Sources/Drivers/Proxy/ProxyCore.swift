@@ -37,7 +37,9 @@ final class ProxyCore {
     var opaqueTLS = OpaqueTLS()
     /// The state of the interception of TLS; unused without it.
     var interception = InterceptionStatus()
+    #if TLS
     let interceptionContexts: InterceptionContexts
+    #endif
     /// The changes of messages of an upstream with TLS.
     var rewritings = RewritingCounts()
 
@@ -90,7 +92,9 @@ final class ProxyCore {
         numbers = ConnectionNumbers()
         forward = configuration.forward
         admission = configuration.forward.map { NIOLockedValueBox(ForwardAdmission($0, listening: nil)) }
+        #if TLS
         interceptionContexts = InterceptionContexts(configuration.interception)
+        #endif
         names = NameTable(within: configuration.connectTimeout, files: ResolverFiles(configuration.resolver))
         linkDriver = LinkDriver(configuration, numbers: numbers, on: eventLoop)
         fastPath = makeFastPath()

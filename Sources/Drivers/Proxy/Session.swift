@@ -428,10 +428,12 @@ final class Session {
         if bytesUnsent > 0 || detached != nil { return .pending }
         guard let flow else { return .none }
         var traffic = driver.remainingTraffic(of: flow)
+        #if TLS
         if traffic == .unknown, let intercepted = handlers.down as? InterceptionSocket {
             // The requests are known inside of TLS.
             traffic = intercepted.remainingTraffic(at: now, idleTimeMin: idleTimeMin)
         }
+        #endif
         guard traffic == .none || traffic == .unknown else { return traffic }
         if handlers.up?.hasUnreadBytes == true || handlers.down?.hasUnreadBytes == true { return .pending }
         // The server may have sent bytes before the proxy learns that the dial is established.

@@ -1,3 +1,4 @@
+#if TLS
 internal import Crypto
 internal import SwiftASN1
 
@@ -40,3 +41,4 @@ extension CertificateAuthority {
         return store
     }
 }
+#endif

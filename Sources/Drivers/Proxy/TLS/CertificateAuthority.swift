@@ -1,3 +1,4 @@
+#if TLS
 internal import Crypto
 internal import DequeModule
 public import ForwardProxy
@@ -95,13 +96,6 @@ public final class CertificateAuthority: Sendable {
             })
         issuerBytes = documents[1].derBytes
     }
-}
-
-/// The reason why an authority cannot be made, or cannot certify a host.
-public struct CertificateAuthorityError: Error, Hashable, Sendable, CustomStringConvertible {
-    public let description: String
-
-    init(_ description: String) { self.description = description }
 }
 
 // MARK: What clients and users see
@@ -387,3 +381,4 @@ extension CertificateAuthority {
         return serializer.serializedBytes
     }
 }
+#endif

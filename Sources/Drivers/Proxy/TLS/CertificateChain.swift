@@ -1,3 +1,4 @@
+#if TLS
 internal import NIOSSL
 
 /// The certificates of an upstream, as their verification has seen them.
@@ -36,3 +37,4 @@ private protocol RecordedVerification {
 }
 
 extension NIOSSLClientHandler: RecordedVerification {}
+#endif

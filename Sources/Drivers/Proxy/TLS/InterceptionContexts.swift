@@ -1,3 +1,4 @@
+#if TLS
 internal import ForwardProxy
 internal import NIOCore
 internal import NIOSSL
@@ -87,3 +88,4 @@ final class InterceptionContexts {
         return context
     }
 }
+#endif

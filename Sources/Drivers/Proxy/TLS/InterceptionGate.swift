@@ -16,11 +16,11 @@ final class InterceptionGate: SessionSocket {
     private var bytes = ByteBuffer()
     private var isDecided = false
     /// Decides about a client's first message. Returns what replaces the socket; `nil` if the connection passes as it is.
-    private let decide: (ClientHello, SocketHandler) -> InterceptionSocket?
+    private let decide: (ClientHello, SocketHandler) -> (any SessionSocket)?
 
     init(
         _ session: Session, _ handler: SocketHandler,
-        decide: @escaping (ClientHello, SocketHandler) -> InterceptionSocket?
+        decide: @escaping (ClientHello, SocketHandler) -> (any SessionSocket)?
     ) {
         self.session = session
         self.handler = handler

@@ -1,3 +1,4 @@
+#if TLS
 internal import DequeModule
 internal import NIOCore
 
@@ -43,3 +44,4 @@ struct InterceptionQueue {
         return end
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if TLS
 internal import ForwardProxy
 internal import Impairment
 internal import LinkModel
@@ -443,3 +444,4 @@ final class InterceptionSocket: SessionSocket {
         if !isPaused { schedule() }
     }
 }
+#endif

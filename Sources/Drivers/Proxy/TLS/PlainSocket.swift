@@ -1,3 +1,4 @@
+#if TLS
 internal import NIOCore
 
 /// The client's socket of a session whose bytes are inside TLS.
@@ -34,3 +35,4 @@ final class PlainSocket: SessionSocket {
     var bytesUnsent: Int { socket?.plaintext.byteCount ?? 0 }
     var hasUnreadBytes: Bool { false }
 }
+#endif

@@ -1,3 +1,4 @@
+#if TLS
 internal import ForwardProxy
 internal import Impairment
 internal import Logging
@@ -75,3 +76,4 @@ extension ProxyCore {
         logger.warning("cannot connect to https://\(upstream) for an intercepted client: \(Self.printable(text))")
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if TLS
 internal import ForwardProxy
 internal import Logging
 internal import NIOCore
@@ -71,3 +72,4 @@ extension RewritingCounts {
         }
     }
 }
+#endif

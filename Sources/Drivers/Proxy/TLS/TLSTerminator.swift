@@ -1,3 +1,4 @@
+#if TLS
 internal import DequeModule
 internal import NIOCore
 internal import NIOEmbedded
@@ -116,3 +117,4 @@ final class TLSTerminator {
         func errorCaught(context: ChannelHandlerContext, error: any Error) { events.append(.failed(error)) }
     }
 }
+#endif

@@ -1,3 +1,4 @@
+#if TLS
 internal import ForwardProxy
 internal import NIOCore
 internal import NIOSSL
@@ -226,3 +227,4 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
         return hasWritten
     }
 }
+#endif

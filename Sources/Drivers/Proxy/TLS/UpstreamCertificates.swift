@@ -1,5 +1,8 @@
 internal import NIOCore
+
+#if TLS
 internal import NIOSSL
+#endif
 
 /// The certificates of connections with TLS to upstreams: the trusted authorities, and the proxy's own certificate.
 public struct UpstreamCertificates: Hashable, Sendable {
@@ -38,7 +41,10 @@ public struct UpstreamCertificates: Hashable, Sendable {
         self.identity = identity
         self.isVerified = isVerified
     }
+}
 
+#if TLS
+extension UpstreamCertificates {
     /// Throws the reason why the settings cannot be used.
     public func check() throws(UpstreamTLSError) { _ = try context(protocols: []) }
 
@@ -89,3 +95,4 @@ public struct UpstreamCertificates: Hashable, Sendable {
         return certificates
     }
 }
+#endif

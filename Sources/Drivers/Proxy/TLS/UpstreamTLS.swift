@@ -1,3 +1,4 @@
+#if TLS
 internal import ForwardProxy
 internal import NIOCore
 internal import NIOSSL
@@ -69,28 +70,6 @@ public struct UpstreamTLS: Sendable {
     }
 }
 
-/// The reason why the TLS settings of an upstream cannot be used.
-public struct UpstreamTLSError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The setting.
-    public enum Part: Hashable, Sendable {
-        /// The URL.
-        case url
-        /// The certificates of authorities.
-        case authorities
-        /// The certificate of the proxy.
-        case certificate
-        /// The private key of the proxy.
-        case key
-    }
-
-    /// The setting that cannot be used.
-    public let part: Part
-    /// The reason.
-    public let problem: String
-
-    public var description: String { problem }
-}
-
 extension TLSFailure {
     /// Describes an error of a handshake, or of TLS after it.
     ///
@@ -148,3 +127,4 @@ extension TLSFailure {
         self = end < now ? .expired(end) : start > now ? .notYetValid(start) : .unknownAuthority
     }
 }
+#endif

@@ -69,14 +69,23 @@ enum SystemCheck {
             fastPath(),
             connectMode(),
             capture(),
+            tls(),
         ] + [authority()].compactMap { $0 }
+    }
+
+    private static func tls() -> Finding {
+        TLSSupport.isBuilt
+            ? .ok("this program contains TLS: upstreams with https://, and --intercept")
+            : .limitation(
+                "this program is built without TLS: no upstreams with https://, no --intercept",
+                remedy: "use a release, or the program of 'swift build'")
     }
 
     /// The authority of intercepted connections on disk, if there is one.
     private static func authority() -> Finding? {
         let folder = AuthorityFolder.ofUser()
         do throws(CertificateAuthorityError) {
-            guard let authority = try folder.load() else { return nil }
+            guard TLSSupport.isBuilt, let authority = try folder.load() else { return nil }
             try authority.check(authority.hosts, now: Int64(Date().timeIntervalSince1970))
             return .ok("the authority of 'slowlane ca' may certify \(authority.hosts)")
         } catch {

@@ -1,0 +1,28 @@
+/// The reason why the TLS settings of an upstream cannot be used.
+public struct UpstreamTLSError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The setting.
+    public enum Part: Hashable, Sendable {
+        /// The URL.
+        case url
+        /// The certificates of authorities.
+        case authorities
+        /// The certificate of the proxy.
+        case certificate
+        /// The private key of the proxy.
+        case key
+    }
+
+    /// The setting that cannot be used.
+    public let part: Part
+    /// The reason.
+    public let problem: String
+
+    public var description: String { problem }
+}
+
+/// The reason why an authority cannot be made, or cannot certify a host.
+public struct CertificateAuthorityError: Error, Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,93 @@
+public import ForwardProxy
+internal import NIOCore
+internal import Wire
+
+/// Whether this build contains TLS: the package trait `TLS`, which is enabled by default.
+public enum TLSSupport {
+    #if TLS
+    public static let isBuilt = true
+    #else
+    public static let isBuilt = false
+    #endif
+    /// The error of commands and requests that need TLS in a build without it.
+    public static let missing =
+        "this program is built without TLS (package trait 'TLS'): use a release, or the program of 'swift build'"
+}
+
+#if !TLS
+// The settings and parts of TLS in a build without it. None of them can be created, so that their values are
+// without meaning.
+
+/// The TLS of the connections to an upstream, which needs the package trait `TLS`.
+public struct UpstreamTLS: Sendable {
+    public var isVerified: Bool { false }
+    public var rewritesHost: Bool { false }
+    public var url: String { "" }
+    public var endpoint: Endpoint { Endpoint(host: "", port: 0) }
+    public func hasSameSettings(as other: UpstreamTLS) -> Bool { true }
+
+    /// Throws ``TLSSupport/missing``.
+    public init(
+        url: String, _ certificates: UpstreamCertificates = UpstreamCertificates(), rewritesHost: Bool = true
+    ) throws(UpstreamTLSError) {
+        throw UpstreamTLSError(part: .url, problem: TLSSupport.missing)
+    }
+
+    /// Returns whether a text is the URL of an upstream with TLS.
+    public static func isURL(_ text: String) -> Bool { OriginAuthority.isURL(text) }
+}
+
+extension UpstreamCertificates {
+    /// Does nothing: what uses the certificates cannot be created.
+    public func check() throws(UpstreamTLSError) {}
+}
+
+/// A certificate authority for intercepted TLS connections, which needs the package trait `TLS`.
+public struct CertificateAuthority: Sendable {
+    public static let daysMax = 90
+    public var hosts: InterceptedHosts { .all }
+    public var certificatePEM: String { "" }
+    public var certificateBytes: [UInt8] { [] }
+    public var issuerPEM: String { "" }
+    public var keyPEM: String { "" }
+    public var name: String { "" }
+    public var fingerprint: String { "" }
+    public var keyDigest: String { "" }
+    public var validity: ClosedRange<Int64> { 0...0 }
+    public func check(_ hosts: InterceptedHosts, now: Int64) throws(CertificateAuthorityError) {}
+    public func javaKeyStore(with others: String = "") -> [UInt8] { [] }
+
+    /// Throws ``TLSSupport/missing``.
+    public init(for hosts: InterceptedHosts, now: Int64, days: Int = 7) throws(CertificateAuthorityError) {
+        throw CertificateAuthorityError(TLSSupport.missing)
+    }
+
+    /// Throws ``TLSSupport/missing``.
+    public init(certificates: String, key: String) throws(CertificateAuthorityError) {
+        throw CertificateAuthorityError(TLSSupport.missing)
+    }
+}
+
+/// The handler between the TLS of an upstream's channel and its session.
+final class TLSUpstreamHandler {
+    private init() {}
+
+    func closesAbortively() {}
+}
+
+extension ProxyCore {
+    func addTLS(
+        to channel: any Channel, of session: Session, within timeout: TimeAmount
+    ) throws -> TLSUpstreamHandler? { nil }
+
+    func whenTLSIsEstablished(
+        on connected: EventLoopFuture<any Channel>, of session: Session
+    ) -> EventLoopFuture<any Channel> { connected }
+
+    func tlsFailed(_ failure: TLSFailure, for session: Session) {}
+
+    func addGate(to session: Session) {}
+
+    func interceptedDestination(_ hello: ClientHello, of session: Session) -> Destination? { nil }
+}
+#endif
