@@ -44,23 +44,23 @@ func dependencies(_ modules: [String]) -> [Target.Dependency] {
     }
 }
 
-/// Returns a target in the folder of its floor, with the modules that its files import; `Tests/TidyTests` compares them.
-func target(_ floor: String, _ name: String, _ modules: [String], exclude: [String] = []) -> Target {
+/// Returns a target in the folder of its layer, with the modules that its files import; `Tests/TidyTests` compares them.
+func target(_ layer: String, _ name: String, _ modules: [String], exclude: [String] = []) -> Target {
     .target(
-        name: name, dependencies: dependencies(modules), path: "Sources/\(floor)/\(name)", exclude: exclude,
+        name: name, dependencies: dependencies(modules), path: "Sources/\(layer)/\(name)", exclude: exclude,
         swiftSettings: settings)
 }
 
 /// Returns the target of a program.
-func program(_ floor: String, _ name: String, _ modules: [String]) -> Target {
+func program(_ layer: String, _ name: String, _ modules: [String]) -> Target {
     .executableTarget(
-        name: name, dependencies: dependencies(modules), path: "Sources/\(floor)/\(name)", swiftSettings: settings)
+        name: name, dependencies: dependencies(modules), path: "Sources/\(layer)/\(name)", swiftSettings: settings)
 }
 
 /// Returns the tests of a target.
-func tests(_ floor: String, _ name: String, _ modules: [String], exclude: [String] = []) -> Target {
+func tests(_ layer: String, _ name: String, _ modules: [String], exclude: [String] = []) -> Target {
     .testTarget(
-        name: name, dependencies: dependencies(modules), path: "Tests/\(floor)/\(name)", exclude: exclude,
+        name: name, dependencies: dependencies(modules), path: "Tests/\(layer)/\(name)", exclude: exclude,
         swiftSettings: settings)
 }
 
@@ -192,7 +192,7 @@ let package = Package(
         .executableTarget(
             name: "ShoppingListExample", dependencies: ["Client", "LiveClient"],
             path: "Examples/ShoppingList/Sources/ShoppingList", swiftSettings: settings),
-        // Tests, in the folders of the same floors.
+        // Tests, in the folders of the same layers.
         .target(
             name: "TestSupport", dependencies: dependencies(["Determinism", "LinkModel", "Client", "HTTPTypes"]),
             path: "Tests/TestSupport",

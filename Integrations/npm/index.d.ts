@@ -82,10 +82,10 @@ export class Network {
 
   /** Replaces the conditions; without an argument, by none. */
   link(link?: Link): Promise<void>;
-  /** Loses every packet: open connections stall, new ones time out. With a function, until its end; resolves to its value. */
+  /** Loses every packet: open connections stall, new ones time out. With a function, until the function ends; resolves to its value. */
   outage(): Promise<void>;
   outage<T>(during: (network: Network) => T | Promise<T>): Promise<T>;
-  /** Aborts open connections, and lets new ones fail at once. With a function, until its end; resolves to its value. */
+  /** Aborts open connections, and lets new ones fail at once. With a function, until the function ends; resolves to its value. */
   offline(): Promise<void>;
   offline<T>(during: (network: Network) => T | Promise<T>): Promise<T>;
   /** Restores the conditions that the test began with, and removes all toxics and faults. */

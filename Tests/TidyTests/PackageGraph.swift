@@ -3,8 +3,8 @@ import Testing
 
 /// The targets of `Package.swift`, read from its text: the one place that declares the graph.
 struct PackageGraph: Sendable {
-    /// The floors from the lowest to the highest. A target imports only targets of its own floor or of a lower one.
-    static let floors = ["Core", "Apps", "C", "Drivers", "Program"]
+    /// The layers from the lowest to the highest. A target imports only targets of its own layer or of a lower one.
+    static let layers = ["Core", "Apps", "C", "Drivers", "Program"]
 
     /// Modules of the platform, which are not declared; the targets of `Core` use none of them.
     static let platform: Set<String> = [
@@ -13,13 +13,13 @@ struct PackageGraph: Sendable {
 
     /// A target of `Sources`.
     struct Target: Sendable, CustomTestStringConvertible {
-        let floor: String
+        let layer: String
         let name: String
         /// The declared modules, of this package or of others.
         let modules: [String]
 
         /// Whether the target makes decisions only: time and randomness are arguments.
-        var isPure: Bool { floor == "Core" || floor == "Apps" }
+        var isPure: Bool { layer == "Core" || layer == "Apps" }
         var testDescription: String { name }
     }
 
@@ -36,7 +36,7 @@ struct PackageGraph: Sendable {
         targets = ["target", "program"].flatMap { function in
             Self.calls(of: function, in: text).compactMap { call in
                 let texts = Self.texts(in: call.prefix { $0 != "]" })
-                return texts.count < 2 ? nil : Target(floor: texts[0], name: texts[1], modules: Array(texts[2...]))
+                return texts.count < 2 ? nil : Target(layer: texts[0], name: texts[1], modules: Array(texts[2...]))
             }
         }
         let table = text.components(separatedBy: "let packages = [").dropFirst().first?.prefix { $0 != "]" } ?? ""

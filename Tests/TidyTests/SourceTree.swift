@@ -17,7 +17,7 @@ enum SourceTree {
 
     /// The Swift files of a target.
     static func swiftFiles(of target: PackageGraph.Target) -> [File] {
-        files.filter { $0.path.hasPrefix("Sources/\(target.floor)/\(target.name)/") && $0.path.hasSuffix(".swift") }
+        files.filter { $0.path.hasPrefix("Sources/\(target.layer)/\(target.name)/") && $0.path.hasSuffix(".swift") }
     }
 
     /// The names of the folders in a folder.

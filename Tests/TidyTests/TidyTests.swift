@@ -3,29 +3,29 @@ import Testing
 
 /// Rules that hold for the text of the repository's files.
 @Suite struct TidyTests {
-    @Test func eachFolderOfAFloorIsATargetOfThePackage() {
+    @Test func eachFolderOfALayerIsATargetOfThePackage() {
         let graph = PackageGraph.package
-        for floor in PackageGraph.floors where floor != "C" {
-            let declared = graph.targets.filter { $0.floor == floor }.map(\.name)
-            #expect(SourceTree.folders(in: "Sources/\(floor)") == declared.sorted())
+        for layer in PackageGraph.layers where layer != "C" {
+            let declared = graph.targets.filter { $0.layer == layer }.map(\.name)
+            #expect(SourceTree.folders(in: "Sources/\(layer)") == declared.sorted())
         }
-        #expect(SourceTree.folders(in: "Sources") == PackageGraph.floors.sorted())
+        #expect(SourceTree.folders(in: "Sources") == PackageGraph.layers.sorted())
         #expect(graph.targets.count + SourceTree.folders(in: "Sources/C").count <= Self.targetsMax)
     }
 
     /// The most targets of `Sources`.
     private static let targetsMax = 32
 
-    @Test func targetsDependOnEarlierTargetsOfTheirFloorOrOfALowerOne() {
+    @Test func targetsDependOnEarlierTargetsOfTheirLayerOrOfALowerOne() {
         let graph = PackageGraph.package
-        var floors = Dictionary(uniqueKeysWithValues: SourceTree.folders(in: "Sources/C").map { ($0, "C") })
+        var layers = Dictionary(uniqueKeysWithValues: SourceTree.folders(in: "Sources/C").map { ($0, "C") })
         for target in graph.targets {
-            let floor = PackageGraph.floors.firstIndex(of: target.floor) ?? 0
+            let layer = PackageGraph.layers.firstIndex(of: target.layer) ?? 0
             for name in target.modules where graph.packages[name] == nil {
-                let other = floors[name].flatMap { PackageGraph.floors.firstIndex(of: $0) } ?? .max
-                #expect(other <= floor, "\(target.name) must not depend on \(name)")
+                let other = layers[name].flatMap { PackageGraph.layers.firstIndex(of: $0) } ?? .max
+                #expect(other <= layer, "\(target.name) must not depend on \(name)")
             }
-            floors[target.name] = target.floor
+            layers[target.name] = target.layer
         }
     }
 
@@ -37,7 +37,7 @@ import Testing
                 guard let module = Self.importedModule(line) else { continue }
                 unused.remove(module)
                 if target.modules.contains(module) { continue }
-                if PackageGraph.platform.contains(module) && target.floor != "Core" { continue }
+                if PackageGraph.platform.contains(module) && target.layer != "Core" { continue }
                 if module == "Foundation" && Self.hasComment(file.lines, at: index) { continue }
                 Issue.record("\(file.path):\(index + 1): \(target.name) must not import \(module)")
             }
@@ -45,18 +45,18 @@ import Testing
         #expect(unused.isEmpty, "Package.swift declares modules that \(target.name) does not import")
     }
 
-    /// The table of docs/internals/architecture.md has the targets of Package.swift with their floors and modules.
+    /// The table of docs/internals/architecture.md has the targets of Package.swift with their layers and modules.
     @Test func theArchitecturePageHasTheGraphOfThePackage() {
         let lines = SourceTree.files.first { $0.path == "docs/internals/architecture.md" }?.lines ?? []
         for target in PackageGraph.package.targets {
-            let row = lines.first { $0.hasPrefix("| \(target.floor) | `\(target.name)` |") }
+            let row = lines.first { $0.hasPrefix("| \(target.layer) | `\(target.name)` |") }
             let cells = row?.split(separator: "|").map { $0.trimmingPrefix(" ") }
             let modules = target.modules.isEmpty ? "" : target.modules.joined(separator: ", ") + " "
             #expect(cells?.last.map(String.init) == modules, "the row of \(target.name)")
         }
     }
 
-    /// The targets of the lower floors are deterministic: time and randomness are arguments.
+    /// The targets of the lower layers are deterministic: time and randomness are arguments.
     @Test(arguments: PackageGraph.package.targets.filter(\.isPure))
     func decisionsHaveNoClockAndNoAmbientRandomness(_ target: PackageGraph.Target) {
         let clocks = [

@@ -27,7 +27,7 @@ public enum SwarmClass: String, CaseIterable, Hashable, Sendable {
     case overload
     /// Responses with 500.
     case serverError = "server-error"
-    /// Responses that reject a change for good, some of them all changes of one note.
+    /// Responses that reject changes for good: of any note, or several changes of one note.
     case rejection
     /// Responses with 401, also to requests for another access token.
     case unauthorized
@@ -41,7 +41,7 @@ public enum SwarmClass: String, CaseIterable, Hashable, Sendable {
     case reusedIDs = "reused-ids"
     /// Access tokens that expire.
     case tokenExpiry = "token-expiry"
-    /// Short delays and timeouts in place of the published ones.
+    /// Short delays and timeouts in place of the client's defaults.
     case shortDelays = "short-delays"
 
     /// The part of a scenario to which the class belongs.
