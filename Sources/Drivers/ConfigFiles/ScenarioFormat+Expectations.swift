@@ -114,7 +114,7 @@ extension ScenarioFormat {
             .optional(
                 "responses", \.responses, FormatCodec<Expectation.Traffic.Response>.response.list(0...1000),
                 "The results in order: a status, `2xx`, `lost` (the server responded, the client received nothing), or "
-                    + "`none` (the request did not reach the server)."
+                    + "`none` (the server did not respond)."
             ).amongAtLeastOne,
             .key(
                 "same", \.same, FormatCodec<Expectation.Traffic.Sameness>.word.list(1...2), default: [], as: nil,

@@ -113,7 +113,8 @@ extension ScenarioFormat {
     private static let with = FormatKey<Scenario.Action>(
         Key(
             "with", .either([.choice(ways), .map(.field, .text)]), default: "write",
-            "With `resolve`: the side to keep, or `delete`. With `call`: a mapping of arguments."),
+            "With `resolve`: `theirs` or `mine`, the side to keep; `delete`; or `write`, which stores the `title` and "
+                + "`text` of the step. With `call`: a mapping of arguments."),
         read: { $0.reader.readWith($0, &$1) },
         write: { action in
             switch action {

@@ -16,8 +16,8 @@ struct AuthorityCommand: AsyncParsableCommand {
               slowlane ca export > slowlane.pem
               slowlane ca delete
 
-            A proxy that intercepts TLS makes certificates of its hosts, which clients
-            accept if they trust this authority. 'slowlane with --intercept' needs none: \
+            A proxy that intercepts TLS makes certificates for the intercepted hosts, which \
+            clients accept if they trust this authority. 'slowlane with --intercept' does not need it: \
             it makes an authority in memory for each run. The authority is in \
             $XDG_DATA_HOME/slowlane/ca or ~/.local/share/slowlane/ca, and only its owner may read the key. These commands \
             never change what this machine trusts; they print the commands that do.
@@ -47,8 +47,8 @@ struct AuthorityCommand: AsyncParsableCommand {
                   slowlane ca create --for api.test --for '*.cdn.test'
                   slowlane ca create --days 7
 
-                With --for, the authority's certificate says that it may certify only these
-                hosts and those below them, and clients refuse others.
+                With --for, the authority's certificate limits it to these hosts and their
+                subdomains, and clients reject its certificates for other hosts.
 
                 Exit status: 0 created; 64 wrong arguments; 69 there is an authority already, or the folder cannot be written.
                 """)

@@ -19,8 +19,8 @@ struct EventsCommand: AsyncParsableCommand {
             of each proxy, up \
             to ten per second, are printed with --summaries, and always with --json.
 
-            If the server stops, the command waits until it is there again, and continues after the last event; events \
-            that it has missed are counted. The command ends at SIGINT, or when the reader of its output ends.
+            If the server stops, the command waits until the server responds again, and continues after the last event; \
+            missed events are counted. The command ends at SIGINT, or when the reader of its output ends.
 
             While events are read, HTTP exchanges are tracked, and connections do not use the fast path.
 

@@ -31,7 +31,7 @@ struct ExploreCommand: AsyncParsableCommand {
             seed. docs/how-to/exploration.md has the details.
 
             A seed always draws the same run. Failing seeds and one in twenty of the others run twice, and must have the \
-            same events. Failures are grouped by the failed check and the kind of its subject; the first of each group is \
+            same events. Failures are grouped by the failed check and the kind of its subject (a note, a device or the run); the first of each group is \
             explained, with the command that repeats it, and shrunk for at most 10 s to a scenario file in \
             .slowlane/failures. Shards need no communication: 'slowlane merge-reports' makes one report of their files.
 
@@ -71,8 +71,8 @@ struct ExploreCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Classes of faults to draw in nine of ten seeds, separated by commas, by their names in the output of "
-                + "--verbose; 'auto': after each 50 seeds, the classes that no seed has applied to a change so far. (default: none)",
+            "Classes of faults to draw in nine of ten seeds, separated by commas; --verbose prints their names. 'auto' "
+                + "chooses, after every 50 seeds, the classes whose faults no seed has applied to a change yet. (default: none)",
             valueName: "auto|classes"))
     var bias: String?
 
@@ -91,7 +91,7 @@ struct ExploreCommand: AsyncParsableCommand {
 
     @Flag(
         help:
-            "Do not shrink: by default, the first failure of each class becomes a scenario file in .slowlane/failures.")
+            "Do not shrink: by default, the first failure of each group becomes a scenario file in .slowlane/failures.")
     var noShrink = false
 
     @OptionGroup var sharding: ShardOptions

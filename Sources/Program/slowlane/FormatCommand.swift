@@ -16,7 +16,7 @@ struct FormatCommand: ParsableCommand {
 
             Keys get their canonical order, and indentation and spaces are unified. Comments stay with their values. Not \
             kept: the alignment of comments, empty lines after them, more than one empty line in a row, line breaks within braces and folded texts, \
-            and single quotes where double quotes do. Files with anchors, aliases or tags are refused.
+            and single quotes where double quotes are possible. Files with anchors, aliases or tags are refused.
 
             In a folder and its subfolders, all YAML files with a line 'scenario:' are rewritten.
 

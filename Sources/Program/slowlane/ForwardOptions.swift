@@ -16,7 +16,7 @@ struct ForwardOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The address to connect in place of a host, such as 'api.test=127.0.0.1:8000' (repeatable).",
+            "The address to connect to in place of a host, such as 'api.test=127.0.0.1:8000' (repeatable).",
             valueName: "host=address"))
     var map: [String] = []
 

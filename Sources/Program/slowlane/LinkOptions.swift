@@ -47,7 +47,8 @@ struct LinkOptions: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Random seed; runs with the same seed lose the same packets.", valueName: "number"),
+        help: ArgumentHelp(
+            "Random seed; runs with the same seed lose the same packets. (default: 1)", valueName: "number"),
         transform: SeedArgument.parse)
     var seed: UInt64 = 1
 

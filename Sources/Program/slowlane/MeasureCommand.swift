@@ -10,7 +10,7 @@ struct MeasureCommand: AsyncParsableCommand {
         commandName: "measure",
         abstract: "Time transfers through a proxy and compare them with its profile's figures.",
         discussion: """
-            Example:
+            Examples:
               slowlane measure edge 3g wifi
               slowlane measure --delay 200ms --rate 1mbit
               slowlane measure edge --json

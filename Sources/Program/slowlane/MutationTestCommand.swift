@@ -30,7 +30,7 @@ struct MutationTestCommand: AsyncParsableCommand {
             With --shrink, the first run that detects each mutant is shrunk ('slowlane shrink --help'): the table has the \
             numbers of steps and faults that are left.
 
-            Exit status: 0 all scenarios pass, and all mutants are detected (with --shrink: and at most 10 steps and 2 \
+            Exit status: 0 all scenarios pass, and all mutants are detected (with --shrink also: at most 10 steps and 2 \
             faults are left); 1 otherwise; 4 no scenario selected; 64 \
             wrong arguments; 65 invalid file; 130 interrupted.
             """)

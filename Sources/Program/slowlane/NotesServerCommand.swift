@@ -19,7 +19,7 @@ struct NotesServerCommand: AsyncParsableCommand {
               curl -u ada:secret http://127.0.0.1:8000/api/notes/
               curl http://127.0.0.1:8000/openapi.json
 
-            The API is that of the original notes server, with additions. API contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
+            The API comes from the server of an older notes app, the original server. API contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
             docs/reference/notes-server.md describes their differences.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid user file or database; 69 cannot bind the port.

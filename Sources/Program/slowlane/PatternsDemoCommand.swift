@@ -16,13 +16,13 @@ struct PatternsDemoCommand: AsyncParsableCommand {
               slowlane demo patterns --at 20
               slowlane demo patterns | less
 
-            Five phones with an expense app lose their network at 8 s and have it again at 28 s. Each shows one of the patterns none, A, \
+            Five phones with an expense app lose their network at 8 s and get it back at 28 s. Each shows one of the patterns none, A, \
             B, C and D (docs/explanation/patterns.md). The run is in simulation; the screen shows it at the given speed.
 
-            Without a terminal, the output has a line for each change. NO_COLOR turns escape sequences for colours and looks \
-            off; the marks in front of the lines have the same meaning.
+            Without a terminal, the output has a line for each change. NO_COLOR turns off colours, grey \
+            text and struck-through text; the marks in front of the lines have the same meaning.
 
-            Exit status: 0, 64 wrong arguments; 130 ended by SIGINT.
+            Exit status: 0 success; 64 wrong arguments; 130 ended by SIGINT.
             """)
 
     @Option(help: ArgumentHelp("Simulated seconds per second, 0.1 to 100.", valueName: "factor"))

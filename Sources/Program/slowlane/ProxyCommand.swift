@@ -122,11 +122,13 @@ struct ProxyCommand: AsyncParsableCommand {
             of 3 s before each handshake).
 
             SIGINT and SIGTERM stop the proxy like 'quit'; a second one stops it
-            immediately. Transfers that are not complete end with a RST. --until-eof and --exit-with-parent add reasons to stop.
+            immediately. Transfers that are not complete end with a RST. With --until-eof,
+            the end of standard input stops the proxy, too, and with --exit-with-parent the
+            end of the parent process.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid file; 69 cannot bind
-            the port, resolve the upstream, or write --pcapng, --har or the output; 130 stopped
-            by a second signal.
+            the port, resolve the upstream, or write --pcapng, --har or the output; 130
+            stopped by a second signal.
             """)
 
     @Option(

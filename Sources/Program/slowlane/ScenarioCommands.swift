@@ -120,7 +120,9 @@ struct ExplainCommand: ParsableCommand {
             Exit status: 0 success; 64 no key or invariant has that name.
             """)
 
-    @Argument(help: "A key, its position in the file, or an invariant. (default: list the keys of a file)")
+    @Argument(
+        help: ArgumentHelp(
+            "A key, its path in the file (expect.traffic.count), or an invariant. (default: list the keys of a file)"))
     var key: String?
 
     func run() throws {

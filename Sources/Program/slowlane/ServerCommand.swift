@@ -111,7 +111,7 @@ struct ServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Maximum number of open API connections; a further connection replaces the one that has been idle longest.",
+            "Maximum number of open API connections; a further connection replaces one without a token or an idle one.",
             valueName: "count"))
     var maxCallers = ServerLimits().apiConnectionsMax
 

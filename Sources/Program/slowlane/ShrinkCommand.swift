@@ -9,7 +9,7 @@ internal import ScenarioRunner
 struct ShrinkCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "shrink",
-        abstract: "Find the smallest scenario that fails as a run does, and write it as a scenario file.",
+        abstract: "Find the smallest scenario that fails in the same way as a run, and write it to a file.",
         discussion: """
             Examples:
               slowlane shrink mine.yaml --seed 17
@@ -19,15 +19,13 @@ struct ShrinkCommand: AsyncParsableCommand {
             A simulated run that fails is repeated with fewer steps, faults, devices and changes of networks, and with \
             simpler values, as long as the same invariant or expectation fails. Random values of the run become \
             explicit: actions of the workload with their times, faults that fired, changes of flapping links. The \
-            result is an ordinary scenario file with a comment on its origin. It fails as the run does, if it is run with the same \
-            --mutant options. An existing file with another failure is not replaced.
+            result is an ordinary scenario file with a comment on its origin. With the same --mutant options, it fails in \
+            the same way as the run. An existing file with another failure is not replaced.
 
-            With --runs, and a --timeout that does not end the search, equal arguments give equal files. \
-            docs/how-to/exploration.md \
-            has the details.
+            Equal arguments give equal files, unless --timeout ends the search. docs/how-to/exploration.md has the details.
 
             Exit status: 0 a failing run was shrunk; 1 no selected run fails; 4 no scenario selected; 64 wrong arguments; \
-            65 invalid file; 69 cannot write the file; 70 the file does not fail as the run does (please report); 130 \
+            65 invalid file; 69 cannot write the file; 70 the file does not fail in the same way (please report); 130 \
             interrupted.
             """)
 

@@ -12,8 +12,8 @@ enum BoundedRetries: InvariantCheck {
             + "between; or it repeats a write that the server has rejected for good; or five delays in a row in an "
             + "outage are equal to the millisecond.",
         worlds:
-            "Simulated and live. Attempts to connect of programs are not known; for them only requests count, and the "
-            + "reference policy.",
+            "Simulated and live. The connection attempts of programs are not known; for programs only requests count, and "
+            + "the reference policy applies.",
         blindSpots:
             "A Retry-After that a server sends by itself, because only those of faults are known; a Retry-After to the "
             + "reader app, because it reads only when its user acts.",

@@ -6,10 +6,10 @@ enum Economy: InvariantCheck {
         rule: "A client fetches no body that has not changed, reads one index at a time, and sends nothing on an "
             + "interface that is down or that its policy forbids.",
         violations:
-            "A device receives the body of a revision of a note that it had already received, although its user "
-            + "has not dismissed a change of the note since, sends two requests for the index at the same time, "
-            + "tries to connect while its interface is down or forbidden, or sends for the first time a text that its "
-            + "user has replaced before.",
+            "A device receives the body of a revision of a note that it had already received, although its user has not "
+            + "dismissed a change of the note since; or it sends two requests for the index at the same time; or it "
+            + "tries to connect while its interface is down or forbidden; or it sends a text for the first time after "
+            + "its user has replaced the text.",
         worlds: "Simulated and live. Attempts of programs to connect are not known.",
         blindSpots: "Bodies of indexes; revisions of servers without entity tags; requests inside the lifetime of a "
             + "cache.",

@@ -6,8 +6,8 @@ enum NoBlocking: InvariantCheck {
         rule: "Reads and edits never wait for the network, and a change that the server rejects delays only changes "
             + "that depend on it.",
         violations: "A device accepts a change more than 50 ms after its user has made it (live: more than 1 "
-            + "s, while it is using the network); a note that the user has not deleted vanishes from a device, and no "
-            + "response has been received within that time; or the server rejects a change of one note three times in one "
+            + "s, while it is using the network); or a note that the user has not deleted vanishes from a device that has "
+            + "received no response in the 50 ms before (live: 1 s); or the server rejects a change of one note three times in one "
             + "process of the client, while a change of another note, which was pending all the time, is not sent, and "
             + "no reading of that note has failed.",
         worlds: "Simulated and live, with these two limits.",

@@ -6,7 +6,7 @@ enum NoFalseConflict: InvariantCheck {
             + "of the user was rejected, was shown by the device without a mark before, or was replaced by a write of "
             + "the device itself.",
         worlds: "Simulated and live. Without the contents of requests, any write of another client excuses a conflict.",
-        blindSpots: "Two conflicts that one write has caused, if the device has never shown its text.",
+        blindSpots: "Two conflicts that one write has caused, if the device has never shown the text of that write.",
         source: "tag s13; the legacy client took its own lost write for a conflict")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
