@@ -151,13 +151,13 @@ let package = Package(
                 "Expense", "Reader", "Field", "NotesService", "LiveClient", "DequeModule", "HTTPTypes", "HeapModule",
                 "NIOCore",
             ]),
+        target("Drivers", "CommandTraffic", ["ForwardProxy", "CRelay"]),
         target(
             "Drivers", "LiveWorld",
             [
-                "Determinism", "Wire", "LinkModel", "Impairment", "NotesContract", "Client", "Scenario", "Proxy",
-                "HTTPSockets", "NotesServer", "LiveClient", "Worlds", "NIOCore", "NIOPosix",
+                "Determinism", "Wire", "LinkModel", "Impairment", "NotesContract", "Client", "Scenario", "ForwardProxy",
+                "Proxy", "HTTPSockets", "NotesServer", "LiveClient", "Worlds", "CommandTraffic", "NIOCore", "NIOPosix",
             ]),
-        target("Drivers", "CommandTraffic", ["ForwardProxy", "CRelay"]),
         target("Drivers", "CommandSupport", ["Determinism", "Wire", "LinkModel", "Proxy", "Logging"]),
         target(
             "Drivers", "ScenarioRunner",

@@ -18,6 +18,16 @@ export type Link = string | LinkOptions;
 export interface NetworkOptions extends LinkOptions {
   /** The server under test: "host:port", a port of this machine, or an http URL (default: the environment variable SLOWLANE_UPSTREAM). */
   upstream?: string | number;
+  /** A forward proxy, whose clients name their servers, instead of a proxy with one upstream. */
+  forward?: boolean;
+  /** Conditions of patterns of hosts in a forward network: a profile, "block" or another action, or a link. */
+  to?: Record<string, string | LinkOptions>;
+  /** Addresses to connect in place of hosts, such as { "api.test": "127.0.0.1:8443" }. */
+  map?: Record<string, string>;
+  /** The hosts whose TLS is intercepted, so that faults see their requests, such as ["api.test"]; true for every host. */
+  intercept?: string[] | true;
+  /** The PEM file of the authorities of the servers behind intercepted connections (default: those of the system). */
+  upstreamCA?: string;
   /** The program: a path, or a name on PATH (default: the environment variable SLOWLANE_PROGRAM, this package's program, PATH). */
   program?: string;
   /** The random seed, from 0 to 2^53 - 1 (default: derived from the seed of the run and the name of the test). */
@@ -70,7 +80,7 @@ export class Network {
   /** "http://127.0.0.1:49321" */
   readonly url: string;
   /** The address of the server behind the proxy. */
-  readonly upstream: string;
+  readonly upstream?: string;
   /** The seed of every random choice of the network: lost packets, jitter, toxicity. */
   readonly seed: number;
   /** The seed of the run, a decimal number. */
@@ -79,6 +89,15 @@ export class Network {
   readonly summary: string;
   /** What was done to the network: seconds since its start, and a text. */
   readonly log: ReadonlyArray<[number, string]>;
+
+  /** The URL of the forward proxy; SOCKS on the same port. Throws in a network with an upstream. */
+  readonly proxyUrl: string;
+  /** The certificate of the authority that clients of intercepted connections must trust, in PEM form. */
+  readonly ca?: string;
+  /** The variables of this process, and those by which programs use the proxy and trust its authority: for child processes. */
+  readonly environment: Record<string, string | undefined>;
+  /** The destinations that the clients of a forward network have named. */
+  hosts(): Promise<Array<Record<string, unknown>>>;
 
   /** Replaces the conditions; without an argument, by none. */
   link(link?: Link): Promise<void>;

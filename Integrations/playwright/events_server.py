@@ -110,10 +110,10 @@ class EventsServer(http.server.ThreadingHTTPServer):
         self.proxies[name]["summary"] = data
         self.emit("summary", **data)
 
-    def connection(self, name, number, opened, closed=None, client=None, reason=None, not_http=None, size=None):
+    def connection(self, name, number, opened, closed=None, client=None, reason=None, not_http=None, size=None, **tls):
         self.emit(
             "connection", proxy=name, t=closed or opened, number=number, state="closed" if closed else "open", opened=opened, closed=closed,
-            client=client or "127.0.0.1:%d" % (50000 + number % 10000), bytes=size, reason=reason, not_http=not_http)
+            client=client or "127.0.0.1:%d" % (50000 + number % 10000), bytes=size, reason=reason, not_http=not_http, **tls)
 
     def request(self, name, method="GET", target="/", start=None, send=20, wait=30, receive=40, status=200, end="completed", connection=0,
                 up=0, down=120, attempt=1, fault=None, number=None, link=None, opened=None):

@@ -134,6 +134,33 @@ def test_faults_are_added_shown_and_removed(dashboard, events):
     assert events.calls[-1] == ("DELETE", "/proxies/notes/connections", None)
 
 
+def test_intercepted_requests_have_a_lock_and_hidden_ones_a_hint(dashboard, events):
+    hint = dashboard.locator(".hint")
+    events.connection("notes", 0, now(), not_http="TLS", server_name="hidden.test", intercepted=False)
+    expect(dashboard.locator("#rows .row")).to_have_count(1)
+    # Without a fault nothing is missed.
+    expect(hint).to_be_hidden()
+    dashboard.keyboard.press("e")
+    expect(hint).to_contain_text("cannot see inside the TLS of hidden.test")
+    expect(hint).to_contain_text("--intercept 'hidden.test'")
+    opened = now()
+    events.connection("notes", 1, opened, not_http="TLS", server_name="api.test", intercepted=False)
+    expect(hint).to_contain_text("--intercept 'hidden.test,api.test'")
+    events.connection("notes", 1, opened, server_name="api.test", intercepted=True)
+    events.request("notes", "POST", "/orders", connection=1)
+    expect(hint).not_to_contain_text("api.test")
+    expect(dashboard.locator("#rows .row")).to_have_count(3)
+    rows = {row[0] for row in sorted_rows(dashboard)}
+    assert rows == {"TCP TLS", "POST \U0001f512 /orders", "TLS \U0001f512 api.test"}
+    dashboard.locator("#rows .row", has_text="/orders").click()
+    expect(dashboard.locator("#details")).to_contain_text("\U0001f512 api.test, intercepted")
+    events.emit(
+        "proxy", proxy="notes", t=now(), change="changed", listen="127.0.0.1:8001", upstream="127.0.0.1:8000", enabled=True, seed=42, toxics=[],
+        intercept=["*.test"])
+    expect(dashboard.locator(".address")).to_contain_text("\U0001f512 *.test")
+    expect(hint).to_be_hidden()
+
+
 def test_requests_are_listed_newest_first_with_their_end(dashboard, events):
     fill(events)
     expect(dashboard.locator("#rows .row")).to_have_count(4)

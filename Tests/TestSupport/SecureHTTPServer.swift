@@ -1,7 +1,7 @@
 import Foundation
 
 /// An HTTPS server in Node.js with HTTP/1.1 and HTTP/2, and its client. `/size/N` has N bytes; the response to a request with
-/// a body is that body; other responses say what the server has got.
+/// a body is that body; `/posts` has the number of POST so far; other responses say what the server has got.
 public final class SecureHTTPServer: Sendable {
     private let process: ChildProcess
     /// The port on 127.0.0.1.
@@ -23,15 +23,17 @@ public final class SecureHTTPServer: Sendable {
     private static let script = """
         const fs = require("fs")
         const [cert, key] = process.argv.slice(1).map((path) => fs.readFileSync(path))
+        let posts = 0
         const server = require("http2").createSecureServer({ cert, key, allowHTTP1: true }, (request, response) => {
             const parts = []
             request.on("data", (part) => parts.push(part))
             request.on("error", () => {})
             response.on("error", () => {})
             request.on("end", () => {
+                if (request.method == "POST") posts += 1
                 const size = request.url.match(/^\\/size\\/(\\d+)/)
                 const body = size ? Buffer.alloc(+size[1], "x") : Buffer.concat(parts)
-                const text = `${request.method} ${request.url} ${request.httpVersion} sni=${request.socket.servername}`
+                const text = request.url == "/posts" ? `${posts}` : `${request.method} ${request.url} ${request.httpVersion} sni=${request.socket.servername}`
                 const bytes = body.length ? body : Buffer.from(text)
                 response.writeHead(200, { "content-length": bytes.length })
                 response.end(bytes)

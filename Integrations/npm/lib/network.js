@@ -2,12 +2,16 @@
 // The network of a test: one proxy of the server.
 
 const crypto = require('node:crypto');
+const fs = require('node:fs');
 const { NetworkError } = require('./program');
 const { runningServer } = require('./server');
+const { Trust } = require('./trust');
 
 const PASS_THROUGH = { conditions: { down: {}, up: {} } };
 const LINK_KEYS = ['profile', 'timeline', 'netem', 'conditions'];
-const OPTION_KEYS = [...LINK_KEYS, 'upstream', 'program', 'seed', 'name'];
+const FORWARD_KEYS = ['to', 'map'];
+const TLS_KEYS = ['intercept', 'upstreamCA'];
+const OPTION_KEYS = [...LINK_KEYS, 'upstream', 'forward', ...FORWARD_KEYS, ...TLS_KEYS, 'program', 'seed', 'name'];
 const SEED_MAX = 2n ** 63n - 1n;
 
 /** Returns the API's form of a link: `given` is the name of a profile, or an object with one of the keys of a link. */
@@ -19,6 +23,34 @@ function linkSetting(given) {
   const entries = Object.entries(given).filter(([, value]) => value !== undefined && value !== null);
   if (entries.length > 1) throw new NetworkError(`give one of ${LINK_KEYS.join(', ')}, not ${entries.map(([key]) => key).join(' and ')}`);
   return entries.length ? Object.fromEntries(entries) : PASS_THROUGH;
+}
+
+/** Returns the API's form of the servers: an upstream, or the rules and maps of a forward proxy. */
+function servers({ upstream, forward, to, map }) {
+  if (!forward) {
+    const address = upstream ?? process.env.SLOWLANE_UPSTREAM;
+    if (to || map) throw new NetworkError("'to' and 'map' need 'forward: true'");
+    if (!address) throw new NetworkError("no server is given; use the option 'upstream', such as '127.0.0.1:8000', 'forward: true', or SLOWLANE_UPSTREAM");
+    return { upstream: upstreamAddress(address) };
+  }
+  if (upstream) throw new NetworkError('give upstream or forward, not both; clients of a forward proxy name the server');
+  const rule = ([pattern, link]) => (typeof link === 'string' ? `${pattern}=${link}` : { pattern, link });
+  return { forward: true, to: Object.entries(to ?? {}).map(rule), map: Object.entries(map ?? {}).map((entry) => entry.join('=')) };
+}
+
+/** Returns the API's form of the hosts whose TLS is intercepted, and of the authorities of the servers. */
+function tlsSetting({ intercept, upstreamCA }) {
+  const setting = {};
+  if (intercept === true) setting.intercept_all = true;
+  else if (Array.isArray(intercept)) setting.intercept = intercept;
+  else if (intercept) throw new NetworkError("intercept is a list of hosts, such as ['api.test'], or true for every host");
+  if (upstreamCA === undefined || upstreamCA === null) return setting;
+  try {
+    setting.upstream_tls = { ca: fs.readFileSync(upstreamCA, 'utf8') };
+  } catch (error) {
+    throw new NetworkError(`upstreamCA '${upstreamCA}' cannot be read: ${error.message}`);
+  }
+  return setting;
 }
 
 /** Returns a short text for a link. */
@@ -58,6 +90,8 @@ class Network {
     this.seed = seed;
     this.runSeed = runSeed();
     this.upstream = upstream;
+    /** The certificate of the authority that clients of intercepted connections must trust. */
+    this.ca = undefined;
     const colon = created.listen.lastIndexOf(':');
     this.host = created.listen.slice(0, colon);
     this.port = Number(created.listen.slice(colon + 1));
@@ -67,22 +101,42 @@ class Network {
   static async create(test, index, options = {}) {
     const unknown = Object.keys(options).filter((key) => !OPTION_KEYS.includes(key));
     if (unknown.length) throw new NetworkError(`a network has the options ${OPTION_KEYS.join(', ')}, not ${unknown.join(', ')}`);
-    const upstream = options.upstream ?? process.env.SLOWLANE_UPSTREAM;
-    if (!upstream) throw new NetworkError("no server is given; use the option 'upstream', such as '127.0.0.1:8000', or SLOWLANE_UPSTREAM");
+    const definition = { ...servers(options), ...tlsSetting(options) };
     const setting = linkSetting(Object.fromEntries(LINK_KEYS.map((key) => [key, options[key]])));
     const seed = options.seed ?? networkSeed(test, index);
     if (!Number.isSafeInteger(seed) || seed < 0) throw new NetworkError(`the seed ${seed} must be an integer from 0 to 2^53 - 1`);
     const server = await runningServer(options.program);
     count += 1;
     const name = `${test.replace(/[^A-Za-z0-9_.]+/g, '-').slice(0, 100)}-${count}`;
-    const body = { name, listen: '127.0.0.1:0', upstream: upstreamAddress(upstream), link: setting, seed };
+    const body = { ...definition, name, listen: '127.0.0.1:0', link: setting, seed };
     const created = await server.call('POST', '/proxies', body);
-    return new Network(server, name, created, body.upstream, setting, seed);
+    const network = new Network(server, name, created, body.upstream, setting, seed);
+    if (body.intercept || body.intercept_all) network.ca = (await network.status()).intercept?.certificate;
+    return network;
   }
 
   get address() { return `${this.host}:${this.port}`; }
 
   get url() { return `http://${this.address}`; }
+
+  get proxyUrl() {
+    if (this.upstream !== undefined) throw new NetworkError("the network has an upstream; 'forward: true' gives the test a forward proxy");
+    return this.url;
+  }
+
+  /** The variables of this process, and those by which programs use the proxy and trust its authority. */
+  get environment() {
+    const variables = {};
+    if (this.upstream === undefined || !this.ca) {
+      const socks = `socks5h://${this.address}`;
+      for (const [name, value] of Object.entries({ http_proxy: this.proxyUrl, https_proxy: this.proxyUrl, all_proxy: socks, no_proxy: '' })) {
+        variables[name] = variables[name.toUpperCase()] = value;
+      }
+      variables.NODE_USE_ENV_PROXY = '1';
+    }
+    if (this.ca) this._trust ??= new Trust(this.ca);
+    return { ...process.env, ...variables, ...this._trust?.variables };
+  }
 
   /** Replaces the conditions. */
   async link(given) { await this._apply(linkSetting(given), 'link'); }
@@ -162,7 +216,9 @@ class Network {
 
   connections() { return this._call('GET', '/slowlane/v1/proxies/%s/connections'); }
 
-  get summary() { return `${this.address} -> ${this.upstream}, ${linkText(this._initial)}, seed ${this.seed}`; }
+  async hosts() { return (await this._call('GET', '/slowlane/v1/proxies/%s/hosts')).hosts; }
+
+  get summary() { return `${this.address} -> ${this.upstream ?? 'any server'}, ${linkText(this._initial)}, seed ${this.seed}`; }
 
   /** Resolves to lines that describe the network and what was done to it. */
   async describe() {
@@ -178,7 +234,10 @@ class Network {
     return lines.concat(this.log.map(([seconds, text]) => `${seconds.toFixed(3).padStart(8)} s  ${text}`));
   }
 
-  async close() { await this._call('DELETE', '/proxies/%s'); }
+  async close() {
+    this._trust?.remove();
+    await this._call('DELETE', '/proxies/%s');
+  }
 
   _call(method, path, body, warnings) {
     return this._server.call(method, path.replace('%s', encodeURIComponent(this._name)), body, warnings);

@@ -72,6 +72,9 @@ public enum ExchangeEvent: Sendable {
 }
 
 extension ExchangeEvent {
+    /// The reason of ``notHTTP(_:)`` for connections with TLS.
+    public static let tlsReason = "TLS"
+
     /// The exchange; `nil` if the event is about the connection.
     public var exchange: ExchangeID? {
         switch self {

@@ -14,7 +14,7 @@ extension ExchangeTracker {
         let isFirst = consumed.up == 0 && withheld.up.count == 0 && messageEnd.up == 0
         guard isFirst, bytes.readableBytesView.first == Self.firstByteOfTLS else { return }
         handshake = TrackedHandshake()
-        stopTracking("TLS", &registry)
+        stopTracking(ExchangeEvent.tlsReason, &registry)
     }
 
     /// Reports bytes that have entered the link.

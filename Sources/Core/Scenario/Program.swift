@@ -26,6 +26,12 @@ extension Scenario {
         }
     }
 
+    /// Whether the server speaks TLS.
+    public var speaksTLS: Bool {
+        if case .url(let url) = server, ServerURL(url)?.isSecure == true { return true }
+        return tls != nil
+    }
+
     /// Returns the scenario with other clients: a program for each device in `programs`.
     public func replacingClients(_ programs: [String: Program]) -> Scenario {
         var scenario = self

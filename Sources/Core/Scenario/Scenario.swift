@@ -28,6 +28,8 @@ public struct Scenario: Sendable {
     public var restoreAt: Nanoseconds?
     /// The server.
     public var server = ServerKind.builtIn
+    /// The TLS of the server; `nil` for a server that speaks HTTP.
+    public var tls: ServerTLS?
     /// The API contract of the server.
     public var contract: String
     /// The lifetime of the access tokens with which devices authenticate; `nil` if they send passwords.

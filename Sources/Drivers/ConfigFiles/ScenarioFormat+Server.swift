@@ -4,7 +4,7 @@ internal import Yams
 
 /// The server and its data at the start.
 extension ScenarioFormat {
-    static let data: [Object] = [server.object, note.object, record.object, fill.object]
+    static let data: [Object] = [server.object, note.object, record.object, fill.object, tls.object]
 
     static let server = FormatMapping<Scenario>(
         "server", "'server'",
@@ -35,9 +35,14 @@ extension ScenarioFormat {
                 get: { if case .run(_, let ready) = $0.server { ready } else { nil } },
                 set: { if case .run(let program, _) = $0.server { $0.server = .run(program, ready: $1) } }),
             .part(
-                "url", .text, "The URL (`http://`) of a server, in place of the built-in server.",
+                "url", .text,
+                "The URL of a server, in place of the built-in server. `https://` for servers of this machine only.",
                 get: { if case .url(let url) = $0.server { url } else { nil } },
                 set: { if $0.server == .builtIn { $0.server = .url($1) } }),
+            .optional(
+                "tls", \.tls, .object(tls), default: "with `url: https://...` the authorities of the system",
+                "The server of `run` or `url` speaks [TLS](adapter.md#a-server-with-tls), inside of which the faults act."
+            ),
         ], blank: { _ in Scenario(name: "") }, check: { $1.reader.checkServer($0, $1) })
 
     static let note = FormatMapping<Scenario.SeedNote>(
@@ -66,6 +71,16 @@ extension ScenarioFormat {
             .key(
                 "with", \.fields, .arguments, default: [], as: "none", "Further fields, which depend on the kind."),
         ], blank: { _ in Scenario.SeedRecord(row: "", kind: "") })
+
+    private static let tls = FormatMapping<Scenario.ServerTLS>(
+        "tls", "'tls'",
+        [
+            .optional(
+                "ca", \.authorities, .text, default: "those of the system",
+                "The file with the authorities that certify the server, in PEM form. A relative path begins at the folder of "
+                    + "the file."),
+            .key("insecure", \.isInsecure, .boolean, default: false, "Whether any certificate is accepted."),
+        ], blank: { _ in Scenario.ServerTLS() }, check: { $1.reader.checkTLS(&$0, $1) })
 
     private static let fill = FormatMapping<Scenario.Fill>(
         "fill", "'fill'",

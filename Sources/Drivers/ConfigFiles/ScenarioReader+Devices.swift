@@ -22,6 +22,33 @@ extension ScenarioReader {
         } else if case .url(let url) = scenario.server, ServerURL(url) == nil {
             reader.report("'\(url.prefix(40))': expected a URL such as 'http://localhost:8000'", at: fields["url"])
         }
+        checkTLS(of: scenario, fields)
+        return true
+    }
+
+    /// Reports TLS that does not go with the other settings of the server.
+    private func checkTLS(of scenario: Scenario, _ fields: ScenarioFields) {
+        var url: ServerURL?
+        if case .url(let text) = scenario.server { url = ServerURL(text) }
+        if let url, url.isSecure, !url.isLoopback {
+            reader.report(
+                "'https' is possible for servers of this machine only (localhost, 127.0.0.1, ::1): the programs connect to "
+                    + "a proxy here, and verify the name", at: fields["url"])
+        }
+        if let node = fields["ready"], fields["tls"] != nil {
+            reader.report("a server with 'tls' is ready when its port accepts connections; leave 'ready' out", at: node)
+        }
+        guard let node = fields["tls"], url?.isSecure != true, fields["run"] == nil else { return }
+        reader.report("'tls' needs a server with 'run', or with a 'url' that begins with https://", at: node)
+    }
+
+    /// Completes the settings of TLS, and reports those that exclude each other.
+    func checkTLS(_ tls: inout Scenario.ServerTLS, _ fields: ScenarioFields) -> Bool {
+        tls.folder = folder
+        if tls.isInsecure, tls.authorities != nil {
+            reader.report(
+                "'insecure' accepts any certificate, and 'ca' has no effect; give one of them", at: fields["ca"])
+        }
         return true
     }
 

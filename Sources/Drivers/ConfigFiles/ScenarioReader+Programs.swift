@@ -5,16 +5,17 @@ internal import Yams
 extension ScenarioReader {
     /// Returns a program. Relative paths begin at the folder of the file.
     func program(_ arguments: [String]) -> Scenario.Program {
-        // `.../x.yaml` becomes `.../`.
-        let folder = reader.file.lastIndex(of: "/").map { String(reader.file[...$0]) }
-        return Scenario.Program(arguments, folder: folder)
+        Scenario.Program(arguments, folder: folder)
     }
+
+    /// The folder of the file: `.../` of `.../x.yaml`; `nil` for that of the runner.
+    var folder: String? { reader.file.lastIndex(of: "/").map { String(reader.file[...$0]) } }
 
     /// Reads what tells that a server is ready: an absolute path, or a URL.
     func readiness(_ node: Node) -> String? {
         guard let text = text(node) else { return nil }
         let isPath = text.hasPrefix("/") && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
-        if isPath || ServerURL(text) != nil { return text }
+        if isPath || ServerURL(text)?.isSecure == false { return text }
         reader.report(
             "'\(text.prefix(40))': expected a path such as '/health', or a URL such as 'http://localhost:8000/health'",
             at: node)
@@ -33,6 +34,16 @@ extension ScenarioReader {
                 scenario.devices.contains(where: { $0.name == name && $0.lacksAdapter })
             {
                 reader.report("the program of \(name) has no adapter, so its state is not known", at: step.location)
+            }
+        }
+        if scenario.speaksTLS {
+            for device in scenario.devices where !device.runsProgram {
+                reader.report(
+                    "the client of \(device.name) speaks no TLS; the clients of a server with TLS are programs",
+                    at: device.location)
+            }
+            if !scenario.writers.isEmpty, let location = scenario.locations["writers"] {
+                reader.report("a server with TLS has no 'writers', which speak HTTP", at: location)
             }
         }
         for fault in scenario.faults {

@@ -30,7 +30,12 @@ final class DeviceLink: Sendable {
         configuration.exchangeTracking = ExchangeTracking(
             awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests,
             samplesResponses: world.scenario.server != .builtIn)
-        configuration.exchangeController = report
+        configuration.interception = server.interception?.settings
+        configuration.exchangeController = { event, port in
+            // The requests inside are those of another link.
+            if case .notHTTP(ExchangeEvent.tlsReason) = event, server.interception != nil { return nil }
+            return report(event, port)
+        }
         configuration.onBytesChanged = { world.bytesChanged(of: name, $0, offset: $1) }
         proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
     }

@@ -53,7 +53,9 @@ public enum LiveRun {
         do {
             let users = acts.map { acts in Task { for await act in acts { world.perform(act) } } }
             defer { users?.cancel() }
-            outputs = try await run(scenario, world, behavior, folder, server.address, onEvent)
+            var address = server.address
+            address.interception = try scenario.speaksTLS ? ServerInterception(scenario.tls, folder) : nil
+            outputs = try await run(scenario, world, behavior, folder, address, onEvent)
         } catch {
             await server.stop()
             throw error

@@ -14,6 +14,8 @@ enum LiveServer: Sendable {
         let endpoint: Endpoint
         /// The path before those of requests, without a slash at its end.
         var path = ""
+        /// What the links of the devices end the server's TLS with; `nil` for a server that speaks HTTP.
+        var interception: ServerInterception?
 
         var host: String { endpoint.host }
         var port: Int { endpoint.port }

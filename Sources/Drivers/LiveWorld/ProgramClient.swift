@@ -29,11 +29,13 @@ final class ProgramClient: LiveDevice {
         // The loop and the proxy refer to each other.
         let relay = ExchangeRelay()
         link = try await DeviceLink(of: device, in: world, server: server) { event, _ in relay.report(event) }
-        let variables = [
-            ("SLOWLANE_URL", "http://127.0.0.1:\(link.port)\(server.path)"), ("SLOWLANE_USER", device.user),
-            ("SLOWLANE_PASSWORD", RunServer.password), ("SLOWLANE_SEED", "\(world.seed)"),
-            ("SLOWLANE_DEVICE", name), ("SLOWLANE_DATA", data.path),
-        ]
+        let origin = server.interception == nil ? "http://127.0.0.1" : "https://\(ServerInterception.host)"
+        let variables =
+            [
+                ("SLOWLANE_URL", "\(origin):\(link.port)\(server.path)"), ("SLOWLANE_USER", device.user),
+                ("SLOWLANE_PASSWORD", RunServer.password), ("SLOWLANE_SEED", "\(world.seed)"),
+                ("SLOWLANE_DEVICE", name), ("SLOWLANE_DATA", data.path),
+            ] + (server.interception?.variables ?? [])
         loop = try ProgramClientLoop(
             name, program, adapter, variables: variables.map { (name: $0.0, value: $0.1) }, seed: world.seed)
         relay.target = self

@@ -103,6 +103,8 @@ public enum ConnectionEndReason: String, Hashable, Sendable {
     case serverReset = "server reset"
     /// No upstream could be reached.
     case unreachable
+    /// The client has not completed its handshake with the proxy in time (``ForwardProxy/HandshakeLimit``).
+    case handshakeTimeout = "handshake timeout"
     /// A fault.
     case fault
     /// A call, new conditions, or the end of the proxy.

@@ -297,6 +297,11 @@ final class Session {
     /// Whether all bytes of the upstream have been written to the client's socket.
     var hasDelivered: Bool { flow.map { driver.link.bytesHeld($0, .down) == 0 } ?? false }
 
+    /// Whether the link carries bytes of the connection.
+    var isCarrying: Bool {
+        flow.map { driver.link.bytesHeld($0, .up) > 0 || driver.link.bytesHeld($0, .down) > 0 } ?? false
+    }
+
     /// Records the cause of the end of the connection, unless there is one already.
     func recordEnd(_ reason: ConnectionEndReason) { if endReason == nil { endReason = reason } }
 

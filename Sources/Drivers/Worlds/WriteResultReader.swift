@@ -34,7 +34,9 @@ struct WriteResultReader: Sendable {
             guard let exchange = open.removeValue(forKey: id), let head = exchange.head, let body = exchange.body
             else { return nil }
             return Self.result(path: exchange.path, head, body, isComplete: bytes == body.count)
-        case .responseDelivered(let id, _, _), .interrupted(let id), .protocolSwitched(let id): open[id] = nil
+        // The rest of a response may be read after its stream has been reset for the client.
+        case .interrupted(let id): if open[id]?.head == nil { open[id] = nil }
+        case .responseDelivered(let id, _, _), .protocolSwitched(let id): open[id] = nil
         case .requestStarted, .requestRead, .requestDelivered, .faultInjected, .faultMissed, .pings, .notHTTP, .tls,
             .handshakeFault:
             break

@@ -29,6 +29,9 @@ public final class Network: Sendable {
     public let seed: UInt64
     /// The base URL for HTTP: `http://127.0.0.1:49321`.
     public let url: URL
+    /// The certificate of the authority that clients of intercepted connections must trust, in PEM form; `nil` if no
+    /// connections are intercepted.
+    public let authorityCertificate: String?
 
     private let state: Mutex<State>
 
@@ -63,6 +66,7 @@ public final class Network: Sendable {
         configuration.forward = forward
         configuration.seed = seed
         configuration.faultRules = faults
+        configuration.interception = try settings.interception?.resolved()
         switch link {
         case .conditions(let conditions): configuration.conditions = conditions
         case .timeline(let timeline): configuration.timeline = timeline
@@ -71,11 +75,16 @@ public final class Network: Sendable {
         guard let url = URL(string: "http://\(proxy.address)") else {
             preconditionFailure("the loopback address \(proxy.address) is not a host of a URL")
         }
-        return Network(proxy, upstream: upstream, url: url, seed: seed, State(link: link, start: .now))
+        return Network(
+            proxy, upstream: upstream, url: url, configuration.interception?.authority.certificatePEM, seed: seed,
+            State(link: link, start: .now))
     }
 
-    private init(_ proxy: Proxy, upstream: Endpoint?, url: URL, seed: UInt64, _ state: State) {
+    private init(
+        _ proxy: Proxy, upstream: Endpoint?, url: URL, _ authorityCertificate: String?, seed: UInt64, _ state: State
+    ) {
         self.proxy = proxy
+        self.authorityCertificate = authorityCertificate
         self.upstream = upstream
         self.url = url
         self.seed = seed

@@ -17,6 +17,13 @@ public struct NetworkError: Error, Hashable, Sendable, CustomStringConvertible {
         description:
             "the network has an upstream; .forwardNetwork() or withForwardNetwork() gives a test a forward proxy")
 
+    static let noInterceptedHosts = NetworkError(
+        description: "'upstreamCA' is for intercepted connections; give their hosts, such as intercept: [\"api.test\"]")
+
+    static func unreadableAuthorities(_ path: String) -> NetworkError {
+        NetworkError(description: "the file '\(path.prefix(200))' of 'upstreamCA' cannot be read")
+    }
+
     static func invalidUpstream(_ text: String) -> NetworkError {
         NetworkError(description: "the upstream '\(text.prefix(60))' is not HOST:PORT")
     }

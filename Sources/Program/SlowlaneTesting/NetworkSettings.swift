@@ -1,4 +1,6 @@
 internal import ConfigFiles
+internal import ForwardProxy
+internal import Foundation
 internal import Impairment
 internal import LinkModel
 internal import Proxy
@@ -7,6 +9,7 @@ internal import Proxy
 struct NetworkSettings: Sendable {
     var servers: Servers?
     var link: LinkPlan?
+    var interception: InterceptedServers?
     var faults: [DeclaredFault] = []
     var seed: UInt64?
     /// The number of traits that have been merged.
@@ -19,6 +22,7 @@ struct NetworkSettings: Sendable {
     mutating func merge(_ inner: NetworkSettings) {
         servers = inner.servers ?? servers
         link = inner.link ?? link
+        interception = inner.interception ?? interception
         faults += inner.faults
         seed = inner.seed ?? seed
     }
@@ -48,6 +52,37 @@ enum Servers: Sendable {
             let settings = try ForwardSettings(to: rules, maps: maps) { try ProfileCatalogue.profile($0).conditions }
             return (nil, settings)
         }
+    }
+}
+
+/// The servers whose TLS is intercepted, as a test declares them.
+struct InterceptedServers: Sendable {
+    /// The hosts, as for `--intercept`.
+    let hosts: [String]
+    /// The path of the PEM file of the authorities of the servers; `nil` for those of the system.
+    let authorities: String?
+
+    /// Returns `nil` without hosts and authorities.
+    init?(_ hosts: [String], authorities: String?) {
+        if hosts.isEmpty && authorities == nil { return nil }
+        self.hosts = hosts
+        self.authorities = authorities
+    }
+
+    /// Returns the settings of a proxy, with a new authority.
+    func resolved() throws -> Interception {
+        let hosts = try InterceptedHosts(parsing: hosts)
+        guard !hosts.patterns.isEmpty else { throw NetworkError.noInterceptedHosts }
+        var certificates = UpstreamCertificates()
+        if let authorities {
+            guard let bytes = try? Data(contentsOf: URL(filePath: authorities)) else {
+                throw NetworkError.unreadableAuthorities(authorities)
+            }
+            certificates = UpstreamCertificates(authorities: Array(bytes))
+        }
+        try certificates.check()
+        let authority = try CertificateAuthority(for: hosts, now: Int64(Date().timeIntervalSince1970))
+        return Interception(hosts: hosts, authority: authority, upstream: certificates)
     }
 }
 

@@ -49,25 +49,32 @@ extension Trait where Self == NetworkTrait {
     ///   - profile: The initial conditions. If no trait states any, the network is pass-through.
     ///   - changes: Further conditions, with their times since the start of the test.
     ///   - upstream: The server under test, as HOST:PORT.
+    ///   - intercept: The hosts whose TLS is intercepted, so that faults see their requests: names or patterns such as
+    ///     `*.api.test`. Clients must trust ``Network/authorityCertificate``.
+    ///   - upstreamCA: The PEM file of the authorities of these servers; those of the system by default.
     ///   - seed: The random seed; 1 by default.
     public static func network(
         _ profile: NetworkProfile? = nil, at changes: KeyValuePairs<Duration, NetworkProfile> = [:],
-        upstream: String? = nil, seed: UInt64? = nil, sourceLocation: SourceLocation = #_sourceLocation
+        upstream: String? = nil, intercept: [String] = [], upstreamCA: String? = nil, seed: UInt64? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) -> NetworkTrait {
         NetworkTrait(
             settings: NetworkSettings(
-                servers: Servers(upstream), link: LinkPlan(profile, at: changes), seed: seed),
+                servers: Servers(upstream), link: LinkPlan(profile, at: changes),
+                interception: InterceptedServers(intercept, authorities: upstreamCA), seed: seed),
             sourceLocation: sourceLocation)
     }
 
     /// Gives each test a network to a server whose address is known only when the test starts.
     public static func network(
         _ profile: NetworkProfile? = nil, at changes: KeyValuePairs<Duration, NetworkProfile> = [:],
-        upstream: @escaping @Sendable () async throws -> String, seed: UInt64? = nil,
-        sourceLocation: SourceLocation = #_sourceLocation
+        upstream: @escaping @Sendable () async throws -> String, intercept: [String] = [], upstreamCA: String? = nil,
+        seed: UInt64? = nil, sourceLocation: SourceLocation = #_sourceLocation
     ) -> NetworkTrait {
         NetworkTrait(
-            settings: NetworkSettings(servers: .upstream(upstream), link: LinkPlan(profile, at: changes), seed: seed),
+            settings: NetworkSettings(
+                servers: .upstream(upstream), link: LinkPlan(profile, at: changes),
+                interception: InterceptedServers(intercept, authorities: upstreamCA), seed: seed),
             sourceLocation: sourceLocation)
     }
 
@@ -78,15 +85,19 @@ extension Trait where Self == NetworkTrait {
     ///   - changes: Further conditions, with their times since the start of the test.
     ///   - rules: Conditions of their own for some hosts, such as `*.cdn.test=wifi` or `ads.test=block`.
     ///   - maps: Addresses to connect in place of hosts, such as `api.test=127.0.0.1:8000`.
+    ///   - intercept: The hosts whose TLS is intercepted, so that faults see their requests: names or patterns such as
+    ///     `*.api.test`. Clients must trust ``Network/authorityCertificate``.
+    ///   - upstreamCA: The PEM file of the authorities of these servers; those of the system by default.
     ///   - seed: The random seed; 1 by default.
     public static func forwardNetwork(
         _ profile: NetworkProfile? = nil, at changes: KeyValuePairs<Duration, NetworkProfile> = [:],
-        to rules: [String] = [], map maps: [String] = [], seed: UInt64? = nil,
-        sourceLocation: SourceLocation = #_sourceLocation
+        to rules: [String] = [], map maps: [String] = [], intercept: [String] = [], upstreamCA: String? = nil,
+        seed: UInt64? = nil, sourceLocation: SourceLocation = #_sourceLocation
     ) -> NetworkTrait {
         NetworkTrait(
             settings: NetworkSettings(
-                servers: .forward(to: rules, map: maps), link: LinkPlan(profile, at: changes), seed: seed),
+                servers: .forward(to: rules, map: maps), link: LinkPlan(profile, at: changes),
+                interception: InterceptedServers(intercept, authorities: upstreamCA), seed: seed),
             sourceLocation: sourceLocation)
     }
 

@@ -21,16 +21,21 @@ public import Impairment
 ///   - profile: The initial conditions; `nil` means pass-through.
 ///   - changes: Further conditions, with their times since the start.
 ///   - upstream: The server under test, as HOST:PORT.
+///   - intercept: The hosts whose TLS is intercepted; clients must trust ``Network/authorityCertificate``.
+///   - upstreamCA: The PEM file of the authorities of these servers; those of the system by default.
 ///   - faults: Faults of HTTP exchanges. Each must fire as often as its `times` states, at least.
 ///   - seed: The random seed; 1 by default.
 /// - Throws: The error of `body`; a ``NetworkError`` if a setting cannot be used or if a fault has not fired.
 public func withNetwork<Value>(
     _ profile: NetworkProfile? = nil, at changes: KeyValuePairs<Duration, NetworkProfile> = [:],
-    upstream: String? = nil, faults: [FaultRule] = [], seed: UInt64? = nil,
+    upstream: String? = nil, intercept: [String] = [], upstreamCA: String? = nil, faults: [FaultRule] = [],
+    seed: UInt64? = nil,
     isolation: isolated (any Actor)? = #isolation, _ body: (Network) async throws -> Value
 ) async throws -> Value {
     let settings = NetworkSettings(
-        servers: Servers(upstream), link: LinkPlan(profile, at: changes), faults: faults.map { .rule($0) }, seed: seed)
+        servers: Servers(upstream), link: LinkPlan(profile, at: changes),
+        interception: InterceptedServers(intercept, authorities: upstreamCA), faults: faults.map { .rule($0) },
+        seed: seed)
     return try await withNetwork(settings, isolation: isolation, body)
 }
 
@@ -45,14 +50,18 @@ public func withNetwork<Value>(
 /// - Parameters:
 ///   - rules: Conditions of their own for some hosts, such as `*.cdn.test=wifi` or `ads.test=block`.
 ///   - maps: Addresses to connect in place of hosts, such as `api.test=127.0.0.1:8000`.
+///   - intercept: The hosts whose TLS is intercepted; clients must trust ``Network/authorityCertificate``.
+///   - upstreamCA: The PEM file of the authorities of these servers; those of the system by default.
 /// - Throws: The error of `body`; a ``NetworkError`` if a setting cannot be used or if a fault has not fired.
 public func withForwardNetwork<Value>(
     _ profile: NetworkProfile? = nil, at changes: KeyValuePairs<Duration, NetworkProfile> = [:],
-    to rules: [String] = [], map maps: [String] = [], faults: [FaultRule] = [], seed: UInt64? = nil,
+    to rules: [String] = [], map maps: [String] = [], intercept: [String] = [], upstreamCA: String? = nil,
+    faults: [FaultRule] = [], seed: UInt64? = nil,
     isolation: isolated (any Actor)? = #isolation, _ body: (Network) async throws -> Value
 ) async throws -> Value {
     let settings = NetworkSettings(
         servers: .forward(to: rules, map: maps), link: LinkPlan(profile, at: changes),
+        interception: InterceptedServers(intercept, authorities: upstreamCA),
         faults: faults.map { .rule($0) }, seed: seed)
     return try await withNetwork(settings, isolation: isolation, body)
 }

@@ -99,7 +99,7 @@ struct CreateCommand: ControlCommand {
               slowlane create shop --upstream https://shop.example.com --profile 3g
               slowlane create slow --upstream localhost:8000 --delay 200ms --loss 2%
               slowlane create phone --forward --profile 3g --to '*.cdn.test=wifi'
-              slowlane create app --forward --intercept api.test
+              slowlane create app --forward --intercept api.test --upstream-ca ca.pem
             """, aliases: ["c", "new"])
 
     @Argument(help: "Name of the proxy.") var name: String
@@ -123,6 +123,9 @@ struct CreateCommand: ControlCommand {
     @OptionGroup(title: "Forward proxy") var destinations: ForwardOptions
     @OptionGroup(title: "Access to a forward proxy") var access: ForwardAccessOptions
     @OptionGroup(title: "Interception of TLS (default: none)") var interception: InterceptionOptions
+    @OptionGroup(title: "Servers with TLS (--upstream https://HOST, --intercept HOST)")
+    var certificates: UpstreamCertificateOptions
+    @OptionGroup(title: "Servers with TLS (--upstream https://HOST, --intercept HOST)") var tls: UpstreamTLSOptions
     @OptionGroup(title: "Server") var server: ServerOptions
     var purpose: String { "create proxy" }
 
@@ -130,6 +133,7 @@ struct CreateCommand: ControlCommand {
         try AddressArgument.check(listen, option: "--listen")
         try ForwardArguments.check(upstream: upstream, isForward: forward, destinations, access)
         if let upstream, !UpstreamTLS.isURL(upstream) { try AddressArgument.check(upstream, option: "--upstream") }
+        _ = try tls.settings(upstream: upstream, certificates, isIntercepting: interception.isGiven)
     }
 
     func run(_ client: APIClient, _ console: Console) async throws {
@@ -151,6 +155,8 @@ struct CreateCommand: ControlCommand {
         if let hosts = try interception.hosts(), !hosts.isAll {
             body["intercept"] = .array(hosts.patterns.map { .text("\($0)") })
         }
+        let settings = try upstreamTLS()
+        if !settings.isEmpty { body["upstream_tls"] = .object(settings) }
         if profile != nil || figureOptions.isGiven {
             body["link"] = .object(try figureOptions.link(profile: profile))
         }
@@ -158,6 +164,21 @@ struct CreateCommand: ControlCommand {
         if server.json { return console.print(proxy.json) }
         console.print("Created new proxy \(name)")
         if listen.hasSuffix(":0") { console.print("listening on \(proxy["listen"].displayText)") }
+    }
+
+    /// Returns the field `upstream_tls` of the request. The files are read here, not by the server.
+    private func upstreamTLS() throws -> JSONObject {
+        let given = try certificates.certificates()
+        func text(_ bytes: [UInt8]) -> JSONValue { .text(String(decoding: bytes, as: UTF8.self)) }
+        var settings: JSONObject = [:]
+        if let authorities = given.authorities { settings["ca"] = text(authorities) }
+        if let identity = given.identity {
+            settings["certificate"] = text(identity.certificates)
+            settings["key"] = text(identity.key)
+        }
+        if !given.isVerified { settings["insecure"] = .bool(true) }
+        if !tls.rewriteHost { settings["rewrite_host"] = .bool(false) }
+        return settings
     }
 }
 

@@ -37,6 +37,61 @@ import Wire
         #expect(stage.text(1, .client) == "H200 D10.")
     }
 
+    // MARK: Samples of responses
+
+    private static let sampled = ExchangeTracking(
+        rules: [FaultRule(path: "/a", point: .beforeResponse, action: .reset)], samplesResponses: true)
+
+    /// Only the response tells whether the server has executed a write once more.
+    @Test func theServerCompletesAResponseThatIsSampledAlthoughTheStreamIsReset() {
+        var stage = HTTP2Stage([], tracking: Self.sampled)
+        stage.request(1, "/a", endsStream: true)
+        stage.response(1, 201)
+        #expect(stage.text(1, .client) == "R2")
+        stage.data(1, 4, from: .server)
+        stage.data(1, 3, from: .server)
+        stage.headers(1, [("grpc-status", "0")], endsStream: true, from: .server)
+        #expect(
+            stage.events.suffix(4) == [
+                "0 fault of rule 0 at before-response after 0 B", "0 interrupted", "0 response sampled 7 B",
+                "0 response read 201",
+            ], "\(stage.events)")
+        // The server gets its credit back, and no RST_STREAM.
+        #expect(stage.text(1, .server) == "H." && stage.credit(1, .server) == 7 && stage.credit(0, .server) == 7)
+        #expect(stage.text(1, .client) == "R2")
+        stage.request(3, "/b", endsStream: true)
+        stage.response(3, endsStream: true)
+        #expect(stage.text(3, .client) == "H200.")
+    }
+
+    /// A response without an end does not keep the server busy, and the end of the connection ends the wait.
+    @Test(arguments: [false, true]) func theWaitForTheRestOfAResponseIsLimited(_ hasEnded: Bool) {
+        var stage = HTTP2Stage([], tracking: Self.sampled)
+        stage.request(1, "/a", endsStream: true)
+        stage.response(1, 201)
+        for _ in 0..<(hasEnded ? 1 : ExchangeTracking.bodySampleMax / 10_000 + 1) {
+            stage.data(1, 10_000, from: .server)
+        }
+        if hasEnded {
+            stage.sockets.report(.gone(.client), stage.id)
+            stage.sockets.wait(.seconds(1))
+        } else {
+            #expect(stage.text(1, .server) == "H. R8")
+        }
+        // The sample is not taken for the whole body.
+        #expect(stage.events.contains("0 response sampled 0 B") && stage.events.contains("0 response read 201"))
+    }
+
+    @Test(arguments: [FaultAction.resetConnection, .close, .resetStream(.cancel)])
+    func aResponseThatIsCutHasAStatus(_ action: FaultAction) {
+        let rule = FaultRule(path: "/a", point: .beforeResponse, action: action)
+        var stage = HTTP2Stage([], tracking: ExchangeTracking(rules: [rule], samplesResponses: true))
+        stage.request(1, "/a", endsStream: true)
+        stage.response(1, 201)
+        stage.sockets.wait(.seconds(1))
+        #expect(stage.events.contains("0 response sampled 0 B") && stage.events.contains("0 response read 201"))
+    }
+
     /// The negative test `ping` of gRPC: a PING before and after the headers and the data.
     @Test func pingsSurroundTheFramesOfAResponse() {
         var stage = HTTP2Stage([FaultRule(path: "/a", point: .beforeResponse, action: .ping)])

@@ -50,10 +50,49 @@ import Testing
     }
 
     @Test(arguments: [
-        "{ url: \"https://localhost\" }", "{ url: localhost }", "{ run: [a], ready: health }",
+        "{ url: \"https://localhost\" }", "{ url: \"https://a.test\" }", "{ url: localhost }",
+        "{ run: [a], ready: health }",
         "{ run: [a], ready: \"https://localhost/\" }", "{ run: [a], url: \"http://localhost\" }", "{ run: [] }",
     ]) func aServerThatCannotBeReachedIsAnError(_ server: String) {
         #expect(!Self.problems(server: server, Self.traffic).isEmpty)
+    }
+
+    @Test(arguments: [
+        ("{ tls: {} }", "'tls' needs a server with 'run'"),
+        ("{ url: \"http://localhost\", tls: {} }", "'tls' needs a server with 'run'"),
+        ("{ url: \"https://a.test\" }", "for servers of this machine only"),
+        ("{ run: [a], tls: {}, ready: /health }", "leave 'ready' out"),
+        ("{ run: [a], tls: { ca: x.pem, insecure: true } }", "'ca' has no effect"),
+        ("{ run: [a], tls: { key: x.pem } }", "key"),
+    ]) func settingsOfTLSThatDoNotGoTogetherAreErrors(_ server: String, _ message: String) {
+        let found = Self.problems(client: "{ run: [app] }", server: server, Self.traffic)
+        #expect(found.contains { $0.contains(message) }, "\(found)")
+    }
+
+    @Test func theClientsOfAServerWithTLSArePrograms() throws {
+        for server in ["{ run: [a], tls: {} }", "{ url: \"https://localhost:8443\" }"] {
+            #expect(Self.problems(client: "{ run: [app] }", server: server, Self.traffic).isEmpty)
+            let found = Self.problems(server: server, Self.traffic)
+            #expect(found.contains { $0.contains("the client of A speaks no TLS") }, "\(found)")
+            let writers = Self.problems(
+                client: "{ run: [app] }", server: server, "writers: { W: { user: ada } }\n" + Self.traffic)
+            #expect(writers.contains { $0.contains("no 'writers'") }, "\(writers)")
+        }
+    }
+
+    @Test func aRelativeFileOfAuthoritiesBeginsAtTheFolderOfTheFile() throws {
+        let text = """
+            scenario: 1
+            name: programs
+            server: { run: [a], tls: { ca: ca.pem } }
+            devices: { A: { user: ada, client: { run: [app] } } }
+            network: { A: { 0s: wifi } }
+            \(Self.traffic)
+            """
+        let scenario = try ScenarioFile(parsing: text, file: "/tests/x.yaml").scenario
+        #expect(scenario.tls?.path == "/tests/ca.pem" && scenario.speaksTLS && scenario.realTimeReason != nil)
+        #expect(Scenario.ServerTLS(authorities: "/ca.pem", folder: "/tests/").path == "/ca.pem")
+        #expect(Scenario.ServerTLS(authorities: "ca.pem").path == "ca.pem")
     }
 
     /// Requests of a program do not follow from the steps.

@@ -127,6 +127,25 @@ import Testing
                 == .text("api.test:443"))
     }
 
+    /// The requests inside of an intercepted connection follow the handshake.
+    @Test func aConnectionIsInterceptedWhenARequestInsideOfItsTLSIsSeen() throws {
+        var feed = try Feed()
+        let body = [3, 3] + [UInt8](repeating: 0, count: 33) + [0, 2, 0x13, 1, 1, 0, 0, 0]
+        var hello = try #require(ClientHello(body: body))
+        hello.serverName = "api.test"
+        for number in 0..<3 { feed.connection(number, 1) }
+        for number in 0..<2 {
+            feed.exchange(.notHTTP(ExchangeEvent.tlsReason), connection: number, 1)
+            feed.exchange(.tls(hello), connection: number, 1)
+        }
+        try feed.start(0, at: 2)
+        try feed.start(1, at: 2, connection: 2)
+        let events = try feed.flush(100).filter { $0.type == "connection" }.map(\.data)
+        #expect(events.map { $0["intercepted"] } == [.bool(true), .bool(false), .bool(false)])
+        #expect(events.map { $0["not_http"] } == [.null, .text("TLS"), .null])
+        #expect(events.map { $0["server_name"] } == [.text("api.test"), .text("api.test"), .null])
+    }
+
     @Test func theEndOfAConnectionTellsWhatIsKnownOfItsExchanges() throws {
         var feed = try Feed()
         feed.connection(0, 1)

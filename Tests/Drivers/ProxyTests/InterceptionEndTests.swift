@@ -107,6 +107,82 @@ import Testing
         }
     }
 
+    // MARK: Clients that do not end their handshake
+
+    /// A client that sends its first message, and reads what follows.
+    private static let silent = """
+        import socket, ssl, sys
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="localhost")
+        try: tls.do_handshake()
+        except ssl.SSLWantReadError: pass
+        sock = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20)
+        sock.sendall(outgoing.read())
+        try:
+            while sock.recv(65536): pass
+            print("closed")
+        except OSError as error: print(type(error).__name__)
+        """
+
+    /// Half of a ClientHello, and a whole one that nothing follows.
+    @Test func aClientThatDoesNotEndItsHandshakeIsClosedOrPassesAfterTheLimit() async throws {
+        let server = try SecureHTTPServer(try TestCertificates.shared())
+        let log = Messages()
+        let start = ContinuousClock.now
+        try await withInterception(
+            to: server.port, logger: log.logger, { $0.interception?.handshakeTimeMax = .milliseconds(1200) }
+        ) { context in
+            let observation = await context.proxy.observe([.connections, .exchanges])
+            let port = context.port
+            let (_, output, errors) = try await blocking { try runProgram("python3", ["-c", Self.silent, "\(port)"]) }
+            #expect(output == "ConnectionResetError\n", "\(output) \(errors)")
+            #expect(ContinuousClock.now - start >= .milliseconds(1200))
+            var found: [String] = []
+            for await event in observation.events {
+                if case .exchange(.notHTTP(let reason), _, _) = event { found.append(reason) }
+                if case .connection(let event) = event, let end = event.end {
+                    #expect(end.reason == .handshakeTimeout)
+                    break
+                }
+            }
+            #expect(
+                found.contains { $0.contains("has not completed its handshake for localhost within 1 s") }, "\(found)")
+            #expect(log.text.contains { $0.contains("has not completed its handshake for localhost") }, "\(log.text)")
+        }
+        let (listener, port) = try TestSocket.listen()
+        try await withInterception(
+            to: port, { $0.interception?.handshakeTimeMax = .milliseconds(300) }, endsInOrder: false
+        ) { context in
+            try await blocking {
+                let client = try TestSocket.connect(port: context.port)
+                let server = try listener.accept()
+                let half = Array(Self.hello(Array("localhost".utf8)).prefix(60))
+                try client.send(half)
+                #expect(!server.isReadable(within: 200))
+                #expect(try server.receive(exactly: half.count) == half)
+            }
+        }
+    }
+
+    /// The time limit counts from the end of the handshake with the server, and not while the link has the client's bytes.
+    @Test func aSlowLinkDoesNotExceedTheLimit() async throws {
+        let server = try SecureHTTPServer(try TestCertificates.shared())
+        var slow = Conditions.clear
+        slow.up.delay = .milliseconds(1100)
+        slow.down.delay = .milliseconds(1100)
+        let log = Messages()
+        try await withInterception(
+            to: server.port, logger: log.logger,
+            {
+                $0.conditions = slow
+                $0.interception?.handshakeTimeMax = .seconds(2)
+            }
+        ) { context in
+            let reply = try await context.curl(["-v", "--stderr", "-"], "https://localhost:\(context.port)/a")
+            #expect(reply.output.contains("GET /a 2.0 sni=localhost"), "\(reply) \(log.text)")
+        }
+    }
+
     // MARK: Clients that do not trust the authority
 
     @Test func theHostOfAClientThatRefusesTheCertificatePasses() async throws {

@@ -73,6 +73,46 @@ import Testing
         #expect(await proxy.end() == 0)
     }
 
+    // MARK: slowlane create
+
+    @Test func aCreatedProxyTrustsTheAuthorityOfAFile() async throws {
+        let certificates = try Self.made()
+        let target = try TLSServer(certificates)
+        let server = try Command(["server", "--port", "0"])
+        let line = try await server.output.line(with: "listening on ")
+        let url = String(try #require(line.split(separator: " ").first { $0.hasPrefix("http://") }))
+        let ca = certificates.certificate("ca")
+        func create(_ name: String, _ options: String...) async throws -> Command.Result {
+            try await Command.run(["create", name, "--host", url, "--json"] + options)
+        }
+        let upstream = "https://localhost:\(target.port)"
+        let created = try await create("one", "--upstream", upstream, "--upstream-ca", ca, "--no-rewrite-host")
+        #expect(created.status == 0, "\(created.errors)")
+        let listen = try #require(created.output.split(separator: "\"").first { $0.hasPrefix("127.0.0.1:") })
+        let port = String(try #require(listen.split(separator: ":").last))
+        // The name is not changed.
+        let output = try await Self.curl(port: port, path: "/a")
+        #expect(output == "GET /a host=127.0.0.1:\(port) sni=localhost alpn=http/1.1")
+        let forward = try await create("two", "--forward", "--intercept", "localhost", "--upstream-ca", ca)
+        #expect(forward.status == 0, "\(forward.errors)")
+        for (options, message) in [
+            (["--upstream", "8000", "--upstream-ca", ca], "need --upstream https://HOST or --intercept HOST"),
+            (["--upstream", upstream, "--upstream-ca", "/nowhere"], "--upstream-ca '/nowhere': no such file"),
+            (
+                ["--forward", "--intercept", "a.test", "--upstream-ca", "/nowhere"],
+                "--upstream-ca '/nowhere': no such file"
+            ),
+            (["--upstream", upstream, "--upstream-key", ca], "--upstream-cert and --upstream-key belong together"),
+        ] {
+            let result = try await Command.run(["create", "three", "--host", url] + options)
+            #expect(result.status == 64 && result.errors.contains(message), "\(options): \(result.errors)")
+        }
+        server.signal(SIGTERM)
+        #expect(await server.end() == 0)
+    }
+
+    // MARK: Errors
+
     @Test(arguments: [
         (["--upstream", "8000", "--insecure"], "--insecure need --upstream https://HOST or --intercept HOST"),
         (

@@ -11,7 +11,7 @@ import shlex
 
 import pytest
 
-from .network import Fault, Network, forward_setting, link_setting
+from .network import Fault, Network, forward_setting, link_setting, tls_setting
 from .server import NetworkError, Server, find_program
 
 __all__ = ["Fault", "Network", "NetworkError"]
@@ -20,7 +20,8 @@ _state = pytest.StashKey()
 _networks = pytest.StashKey()
 
 _SERVER_KEYS = ("upstream", "forward", "to", "map")
-_KEYS = _SERVER_KEYS + ("timeline", "netem", "conditions")
+_TLS_KEYS = ("intercept", "upstream_ca")
+_KEYS = _SERVER_KEYS + _TLS_KEYS + ("timeline", "netem", "conditions")
 
 
 class _State:
@@ -90,7 +91,8 @@ def pytest_configure(config):
     _check_program_argument(config)
     config.addinivalue_line(
         "markers",
-        "network(profile=None, *, upstream=None, forward=False, to=None, map=None, timeline=None, netem=None, conditions=None): "
+        "network(profile=None, *, upstream=None, forward=False, to=None, map=None, intercept=None, upstream_ca=None, timeline=None, "
+        "netem=None, conditions=None): "
         "the conditions of the fixture 'network', and the server behind it. The marker nearest to the test wins.")
     config.stash[_state] = _State(config)
 
@@ -123,14 +125,15 @@ def _uses_network(item):
 
 
 def _marked(item):
-    """Returns the arguments of the markers: the servers and the conditions, each from the nearest marker that gives them."""
-    servers, link = None, None
+    """Returns the arguments of the markers: the servers, the arguments about TLS and the conditions, each from the nearest marker
+    that gives them."""
+    servers, tls, link = None, None, None
     for mark in item.iter_markers("network"):
         unknown = [key for key in mark.kwargs if key not in _KEYS + ("profile",)]
         if unknown or len(mark.args) > 1:
             raise NetworkError("the marker 'network' takes a profile and %s, not %s" % (
                 ", ".join(_KEYS), ", ".join(unknown) or mark.args))
-        arguments = {key: value for key, value in mark.kwargs.items() if key not in _SERVER_KEYS}
+        arguments = {key: value for key, value in mark.kwargs.items() if key not in _SERVER_KEYS + _TLS_KEYS}
         if mark.args:
             if "profile" in arguments:
                 raise NetworkError("the marker 'network' has two profiles")
@@ -138,7 +141,8 @@ def _marked(item):
         if link is None and arguments:
             link = link_setting(**arguments)
         servers = servers or _servers(**{key: mark.kwargs[key] for key in _SERVER_KEYS if key in mark.kwargs})
-    return servers, link_setting() if link is None else link
+        tls = tls or {key: mark.kwargs[key] for key in _TLS_KEYS if key in mark.kwargs}
+    return servers, tls or {}, link_setting() if link is None else link
 
 
 def _servers(upstream=None, forward=False, to=None, map=None):
@@ -156,17 +160,25 @@ def slowlane_upstream(pytestconfig):
     return pytestconfig.getoption("slowlane_upstream") or pytestconfig.getini("slowlane_upstream") or None
 
 
+@pytest.fixture(scope="session")
+def slowlane_upstream_ca():
+    """The PEM file of the authorities of the servers behind intercepted connections; `None` for those of the system."""
+    return None
+
+
 @pytest.fixture
 def make_network(request):
     """A function that creates a network to another server, `make_network("127.0.0.1:5432", "3g")`, or to all of them,
     `make_network(forward=True)`."""
     networks = request.node.stash.setdefault(_networks, [])
 
-    def make(upstream=None, profile=None, *, forward=False, to=None, map=None, timeline=None, netem=None, conditions=None):
+    def make(upstream=None, profile=None, *, forward=False, to=None, map=None, intercept=None, upstream_ca=None, timeline=None,
+             netem=None, conditions=None):
         servers = _servers(upstream, forward, to, map)
         if not servers:
             raise NetworkError("make_network needs the address of a server, or forward=True")
-        return _create(request, networks, servers, link_setting(profile, timeline, netem, conditions))
+        tls = {"intercept": intercept, "upstream_ca": upstream_ca}
+        return _create(request, networks, servers, tls, link_setting(profile, timeline, netem, conditions))
 
     yield make
     for network in networks:
@@ -182,26 +194,28 @@ def network(request, make_network):
     """A proxy between this test and the server under test, with the conditions of the marker `network`."""
     networks = request.node.stash[_networks]
     try:
-        servers, link = _marked(request.node)
+        servers, tls, link = _marked(request.node)
         servers = servers or request.getfixturevalue("slowlane_upstream")
         if not servers:
             raise NetworkError(
                 "no server is given; use @pytest.mark.network(upstream=\"127.0.0.1:8000\"), --slowlane-upstream, "
                 "'slowlane_upstream' in the ini file, or override the fixture 'slowlane_upstream'")
-        return _create(request, networks, servers, link)
+        return _create(request, networks, servers, tls, link)
     except NetworkError as error:
         text = "network: %s" % error
     pytest.fail(text, pytrace=False)
 
 
-def _create(request, networks, servers, link):
+def _create(request, networks, servers, tls, link):
+    if tls.get("intercept") and tls.get("upstream_ca") is None:
+        tls = dict(tls, upstream_ca=request.getfixturevalue("slowlane_upstream_ca"))
     state = request.config.stash[_state]
     state.count += 1
     name = "%s-%d" % (re.sub(r"[^A-Za-z0-9_.]+", "-", request.node.name)[:100], state.count)
     # The test's name decides, not the order of the tests, which differs between runs with xdist.
     text = "%d/%s/%d" % (state.seed, request.node.nodeid, len(networks))
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
-    created = Network(state.running_server(), name, servers, link, seed, state.seed)
+    created = Network(state.running_server(), name, servers, link, seed, state.seed, tls_setting(**tls))
     networks.append(created)
     _record_properties(request.node, created)
     return created

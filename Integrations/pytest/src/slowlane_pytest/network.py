@@ -3,6 +3,7 @@ import os
 import time
 
 from .server import NetworkError
+from .trust import Trust
 
 _PASS_THROUGH = {"conditions": {"down": {}, "up": {}}}
 
@@ -32,6 +33,23 @@ def forward_setting(to=None, map=None):
     return {"forward": True, "to": rules, "map": ["%s=%s" % entry for entry in (map or {}).items()]}
 
 
+def tls_setting(intercept=None, upstream_ca=None):
+    """Returns the API's form of the hosts whose TLS is intercepted (`True` for every host), and of the PEM file of the
+    authorities of the servers."""
+    setting = {}
+    if isinstance(intercept, str):
+        raise NetworkError("intercept is a list of hosts, such as [\"api.test\"], or True for every host")
+    if intercept:
+        setting = {"intercept_all": True} if intercept is True else {"intercept": list(intercept)}
+    if upstream_ca is not None:
+        try:
+            with open(upstream_ca, encoding="utf-8") as file:
+                setting["upstream_tls"] = {"ca": file.read()}
+        except (OSError, UnicodeDecodeError) as error:
+            raise NetworkError("upstream_ca '%s' cannot be read: %s" % (upstream_ca, error)) from error
+    return setting
+
+
 #: The new names of renamed methods.
 _RENAMED = {"refuse": "offline", "heal": "restore", "cut": "disconnect"}
 
@@ -44,8 +62,8 @@ class Network:
             raise AttributeError("network.%s() is now called network.%s()" % (name, _RENAMED[name]))
         raise AttributeError("'Network' has no attribute '%s'" % name)
 
-    def __init__(self, server, name, servers, setting, seed, session_seed):
-        """`servers` is the address of an upstream, or the result of `forward_setting`."""
+    def __init__(self, server, name, servers, setting, seed, session_seed, tls=None):
+        """`servers` is the address of an upstream, or the result of `forward_setting`; `tls` is that of `tls_setting`."""
         self._server = server
         self._initial = self._setting = setting
         self._faults = []
@@ -60,9 +78,12 @@ class Network:
         self._forward = servers if isinstance(servers, dict) else None
         #: The address of the server behind the proxy; `None` for a forward proxy.
         self.upstream = None if self._forward else str(servers)
-        definition = dict(self._forward or {"upstream": self.upstream}, name=name, listen="127.0.0.1:0", link=setting, seed=seed)
+        definition = dict(
+            self._forward or {"upstream": self.upstream}, name=name, listen="127.0.0.1:0", link=setting, seed=seed, **(tls or {}))
         created = server.call("POST", "/proxies", definition)
         self._name = name
+        self._trust = None
+        self._intercepts = "intercept" in definition or "intercept_all" in definition
         host, _, port = created["listen"].rpartition(":")
         #: The host to connect to.
         self.host = host
@@ -93,11 +114,37 @@ class Network:
 
     @property
     def environment(self):
-        """The variables of this process, with those by which programs use the forward proxy: for `subprocess.run(env=...)`."""
-        http, socks = self.proxy_url, "socks5h://" + self.address
-        variables = {"http_proxy": http, "https_proxy": http, "all_proxy": socks, "no_proxy": ""}
-        variables.update({name.upper(): value for name, value in variables.items()})
-        return dict(os.environ, NODE_USE_ENV_PROXY="1", **variables)
+        """The variables of this process, with those by which programs use the forward proxy, and trust the authority of intercepted
+        connections: for `subprocess.run(env=...)`."""
+        variables = {}
+        if self._forward or not self._intercepts:
+            http, socks = self.proxy_url, "socks5h://" + self.address
+            variables = {"http_proxy": http, "https_proxy": http, "all_proxy": socks, "no_proxy": ""}
+            variables.update({name.upper(): value for name, value in variables.items()})
+            variables["NODE_USE_ENV_PROXY"] = "1"
+        if self._intercepts:
+            variables.update(self._trusted().variables)
+        return dict(os.environ, **variables)
+
+    # Intercepted connections
+
+    def _trusted(self):
+        if not self._intercepts:
+            raise NetworkError("no TLS is intercepted; @pytest.mark.network(intercept=[\"api.test\"]) names the hosts")
+        if self._trust is None:
+            self._trust = Trust(self.status["intercept"]["certificate"])
+        return self._trust
+
+    @property
+    def ca_certificate(self):
+        """The certificate of the authority that clients of intercepted connections must trust, in PEM form."""
+        return self._trusted().authority
+
+    @property
+    def ca_bundle(self):
+        """The path of a file with the certificates of the system and that of the authority: for `requests.get(verify=...)` and
+        `ssl.create_default_context(cafile=...)`."""
+        return self._trusted().bundle
 
     def rules(self, to=None, map=None):
         """Replaces the rules, the maps or both: `rules(to={"*.cdn.test": "block"})`. They apply to new connections."""
@@ -235,6 +282,8 @@ class Network:
 
     def close(self):
         """Removes the proxy and closes its connections."""
+        if self._trust is not None:
+            self._trust.remove()
         self._call("DELETE", "/proxies/%s")
 
     def _call(self, method, path, body=None, warnings=None):

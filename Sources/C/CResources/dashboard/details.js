@@ -1,6 +1,6 @@
 // The panel of one exchange: what happened when, and what can be done about the next one like it.
 
-import { button, bytes, clock, duration, element, linkName, visible } from "./format.js";
+import { button, bytes, clock, duration, element, linkName, lock, visible } from "./format.js";
 import { endText } from "./model.js";
 import { curl, pytest, ruleOf, swiftTest, title } from "./snippets.js";
 
@@ -11,7 +11,9 @@ export function sentence(x) {
   const after = x.ms === null ? "" : ` after ${duration(x.ms)}`;
   const fault = x.fault ? ` The fault '${visible(x.fault.name)}' fired at ${visible(x.fault.point)}.` : "";
   if (x.kind === "connection") {
-    if (x.finish === null) return "This connection is open; its bytes are not HTTP.";
+    if (x.finish === null) {
+      return x.secure ? "This connection is open; the proxy ends its TLS." : "This connection is open; its bytes are not HTTP.";
+    }
     return `This connection ended${after}: ${visible(x.reason)}.`;
   }
   const texts = {
@@ -103,6 +105,7 @@ export class Details {
     const facts = [
       ["Started", clock(x.start, 3)], ["Proxy", visible(x.proxy)], ["Client", visible(x.client ?? "unknown")],
       ...(x.destination ? [["Server", visible(x.destination)]] : []),
+      ...(x.secure ? [["TLS", `${lock}${visible(x.secure)}, intercepted`]] : []),
       ["Connection", x.stream ? `${x.connection}, stream ${x.stream} of HTTP/2` : String(x.connection)], ["Link at the start", linkName(x.link ?? "none")],
       ["Attempt", String(x.attempt)], ["Request body", bytes(x.requestBytes)],
       ["Response body", bytes(x.responseBytes)],

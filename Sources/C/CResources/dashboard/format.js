@@ -64,6 +64,9 @@ const invisible = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u18
 export const visible = (text) =>
   String(text ?? "").replace(invisible, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
+/** What marks requests inside of intercepted TLS. */
+export const lock = "\u{1F512} ";
+
 /** Returns the beginning of a text. */
 export const shortened = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 

@@ -51,6 +51,8 @@ class Proxy {
     this.enabled = true;
     this.seed = null;
     this.toxics = [];
+    this.intercept = [];
+    this.opaque = new Set();
     this.links = [];
     this.faults = new Map();
     this.summary = null;
@@ -199,6 +201,7 @@ function applyExchange(model, data) {
     kind: "exchange", proxy: data.proxy, connection: data.connection, stream: data.stream ?? null,
     client: connection?.client ?? known?.client ?? null,
     destination: connection?.destination ?? known?.destination ?? null,
+    secure: connection?.intercepted ? connection.server_name ?? hostOf(connection.destination) : known?.secure ?? null,
     method: String(data.method), target: String(data.target), attempt: data.attempt ?? 1, status: data.status ?? null,
     requestBytes: data.request_bytes ?? null, responseBytes: data.response_bytes ?? null, times, start, finish,
     ms: finish === null ? null : finish - start, link: data.link ?? null, fault: data.fault ?? null,
@@ -206,7 +209,17 @@ function applyExchange(model, data) {
   });
 }
 
-/** Shows a connection that is not HTTP as a row of its own. */
+/** Returns whether a host is one of those whose TLS a proxy intercepts. */
+const isIntercepted = (proxy, host) =>
+  proxy.intercept.some((one) => one === "*" || one === host || (one.startsWith("*.") && host.endsWith(one.slice(1))));
+
+/** Returns the hosts into whose TLS the faults of a proxy cannot see; empty without faults of requests. */
+export function hiddenHosts(proxy) {
+  const seesRequests = [...proxy.faults.values()].some((fault) => !String(fault.rule).startsWith("TLS "));
+  return seesRequests ? [...proxy.opaque].filter((host) => !isIntercepted(proxy, host)) : [];
+}
+
+/** Shows a connection that is not HTTP, or whose TLS is intercepted, as a row of its own. */
 function applyConnection(model, data) {
   const proxy = model.proxy(data.proxy);
   if (data.state === "closed") {
@@ -214,12 +227,16 @@ function applyConnection(model, data) {
     if (proxy.connections.size > 2000) proxy.connections.delete(proxy.connections.keys().next().value);
   }
   proxy.connections.set(data.number, data);
-  if (!data.not_http) return;
+  const host = data.server_name ?? (hostOf(data.destination) || "a server without a name");
+  if (data.intercepted) proxy.opaque.delete(host);
+  else if (data.not_http === "TLS" && !isIntercepted(proxy, host) && proxy.opaque.size < hostsMax) proxy.opaque.add(host);
+  if (!data.not_http && !data.intercepted) return;
   const finish = data.closed ?? null;
-  const broken = /reset|fault|unreachable/.test(data.reason ?? "");
+  const broken = /reset|fault|unreachable|timeout/.test(data.reason ?? "");
   model.upsert(proxy, `${data.proxy}\n${data.number}\n${data.opened}`, {
     kind: "connection", proxy: data.proxy, connection: data.number, client: data.client ?? null,
-    destination: data.destination ?? null, method: "TCP", target: String(data.not_http), attempt: 1, status: null,
+    destination: data.destination ?? null, method: data.intercepted ? "TLS" : "TCP", secure: data.intercepted ? host : null,
+    target: data.not_http ? String(data.not_http) : host, attempt: 1, status: null,
     requestBytes: data.bytes?.up ?? null, responseBytes: data.bytes?.down ?? null, times: { started: data.opened, ended: finish }, start: data.opened, finish,
     ms: finish === null ? null : finish - data.opened, link: proxy.link?.name ?? null,
     fault: data.reason === "fault" ? { name: "fault", point: "" } : null, end: finish === null ? null : "closed",
@@ -251,6 +268,7 @@ function setDefinition(proxy, data) {
   proxy.enabled = data.enabled ?? proxy.enabled;
   proxy.seed = data.seed ?? proxy.seed;
   proxy.toxics = data.toxics ?? [];
+  proxy.intercept = data.intercept ?? [];
 }
 
 const handlers = {

@@ -1,9 +1,9 @@
 // A card for each proxy: the switch of its link, the numbers that explain it, and its faults.
 
 import {
-  bitRate, button, bytes, change, clock, count, countdown, duration, element, linkName, rate, setText, visible,
+  bitRate, button, bytes, change, clock, count, countdown, duration, element, linkName, lock, rate, setText, visible,
 } from "./format.js";
-import { severity, shownLink } from "./model.js";
+import { hiddenHosts, severity, shownLink } from "./model.js";
 
 /** The positions of the switch; the key of each is its number. */
 export const positions = [
@@ -91,6 +91,7 @@ class Card {
     this.address = element("span", { class: "muted address" });
     this.now = element("p", { class: "now grow" });
     this.timeline = element("div", { class: "timeline", hidden: true });
+    this.hidden = element("p", { class: "muted hint", hidden: true });
     this.faults = element("ul", { class: "faults", "aria-label": "Faults", hidden: true });
     this.method = element("select", { "aria-label": "Method of the next request", ...change },
       ...methods.map((one) => element("option", { value: one }, one === "any" ? "request" : one)));
@@ -109,7 +110,7 @@ class Card {
         element("h3", { id: `${id}-name` }, this.title), this.address, element("span", { class: "grow" }),
         this.radios, this.reset, this.toggle),
       element("div", { class: "card-second" }, this.now, next),
-      this.faults,
+      this.faults, this.hidden,
       element("dl", { class: "stats" },
         stat("roundTrip", "Round trip", "The mean of the smoothed round trips of the modelled connections"),
         stat("queue", "Queue", "Bytes that wait at the link, and how long the next packet waits"),
@@ -183,7 +184,8 @@ class Card {
     this.node.dataset.current = String(current);
     this.title.setAttribute("aria-current", current ? "true" : "false");
     this.node.dataset.link = severity(name, link);
-    setText(this.address, `${visible(proxy.listen)} → ${visible(proxy.upstream)}${proxy.enabled ? "" : " (disabled)"}`);
+    const secure = proxy.intercept.length ? ` ${lock}${proxy.intercept.map(visible).join(", ")}` : "";
+    setText(this.address, `${visible(proxy.listen)} → ${visible(proxy.upstream)}${secure}${proxy.enabled ? "" : " (disabled)"}`);
     this.address.title = proxy.seed === null ? "" : `seed ${proxy.seed}`;
     const checked = link?.timeline ? null : name;
     let has = false;
@@ -251,6 +253,10 @@ class Card {
   }
 
   updateFaults(proxy) {
+    const hosts = hiddenHosts(proxy).map(visible);
+    this.hidden.hidden = hosts.length === 0;
+    setText(this.hidden, hosts.length === 0 ? "" : `Faults of requests cannot see inside the TLS of ${hosts.join(", ")}. `
+      + `Intercept it: --intercept '${hosts.join(",")}', or "intercept" in the API (docs/how-to/https.md).`);
     const key = JSON.stringify([...proxy.faults.values()].map((fault) => [fault.name, fault.rule, fault.fired]));
     if (key === this.faultsKey) return;
     this.faultsKey = key;

@@ -1,6 +1,6 @@
 // The table of exchanges, newest first. Only the rows in view are in the document.
 
-import { bytes, clock, count, duration, element, linkName, setText, visible } from "./format.js";
+import { bytes, clock, count, duration, element, linkName, lock, setText, visible } from "./format.js";
 import { endText } from "./model.js";
 
 const extra = 6;
@@ -120,7 +120,7 @@ export class Table {
     node.setAttribute("aria-rowindex", String(index + 2));
     node.setAttribute("aria-selected", String(this.active === x.id));
     const end = x.kind === "connection" ? x.reason ?? "open" : endText(x);
-    const text = `${x.id} ${x.status} ${x.ms} ${end} ${x.client} ${x.requestBytes} ${x.responseBytes} ${x.link}`;
+    const text = `${x.id} ${x.status} ${x.ms} ${end} ${x.client} ${x.requestBytes} ${x.responseBytes} ${x.link} ${x.secure}`;
     if (row.text === text) return;
     row.text = text;
     node.dataset.id = String(x.id);
@@ -129,8 +129,9 @@ export class Table {
     setText(cells[0], clock(x.start));
     setText(cells[1], visible(x.proxy));
     setText(row.method, visible(x.method));
-    setText(row.target, visible(x.target));
-    cells[2].title = visible(x.target);
+    const secure = x.secure === null || x.secure === undefined ? "" : lock;
+    setText(row.target, secure + visible(x.target));
+    cells[2].title = secure ? `${visible(x.target)} – intercepted TLS of ${visible(x.secure)}` : visible(x.target);
     setText(cells[3], x.attempt > 1 ? String(x.attempt) : "");
     setText(cells[4], x.link === "none" || !x.link ? "" : linkName(x.link));
     setText(cells[5], x.ms === null ? "…" : duration(x.ms));

@@ -147,8 +147,8 @@ extension StreamTracker {
         switch fault.action {
         case .reset: reset(id, fault, nil)
         case .resetStream(let code): reset(id, fault, code)
-        case .resetConnection: endConnection(.abort(fault.point, fault.side), fault.point)
-        case .close: endConnection(.close(fault.point, fault.side), fault.point)
+        case .resetConnection: endConnection(id, .abort(fault.point, fault.side), fault.point)
+        case .close: endConnection(id, .close(fault.point, fault.side), fault.point)
         case .stall:
             let isRequest = fault.point <= .beforeRequestEnd
             if fault.side == .server || fault.side == .both || (fault.side == nil && isRequest) {
@@ -278,22 +278,50 @@ extension StreamTracker {
         if fault.side != .server {
             emitOwn(HTTP2Frame.number(.resetStream, stream.id, (code ?? .internalError).rawValue), .down)
         }
-        if fault.side != .client, let server = stream.serverID {
-            emitOwn(HTTP2Frame.number(.resetStream, server, (code ?? .cancel).rawValue), .up)
-        }
-        if let exchange = stream.exchange, let status = stream.status, !stream.down.hasEnded {
+        // The response tells the effect of a write, so that the server may complete it.
+        let awaitsResponse =
+            fault.side == nil && code == nil && stream.status != nil && stream.down.sample != nil
+            && !stream.down.hasEnded
+        streams[id]?.awaitsResponse = awaitsResponse
+        if !awaitsResponse {
+            if fault.side != .client, let server = stream.serverID {
+                emitOwn(HTTP2Frame.number(.resetStream, server, (code ?? .cancel).rawValue), .up)
+            }
             // The server has responded. What follows is discarded.
-            actions.append(.report(.responseRead(exchange, status: status, bodyBytes: stream.down.bodyRead)))
+            reportResponse(id)
         }
         // A peer that has been reset sends no more. The other one gets credit for what is discarded.
         if fault.side != .server { streams[id]?.up.hasEnded = true }
-        if fault.side != .client { streams[id]?.down.hasEnded = true }
+        if fault.side != .client, !awaitsResponse { streams[id]?.down.hasEnded = true }
         discard(id, .up)
         discard(id, .down)
         interrupt(id)
     }
 
-    private mutating func endConnection(_ action: Action, _ point: FaultPoint) {
+    /// Reports the response of a stream whose rest is discarded. Its body is not complete.
+    mutating func reportResponse(_ id: UInt32) {
+        guard let stream = streams[id], let exchange = stream.exchange, let status = stream.status,
+            !stream.down.hasEnded
+        else { return }
+        if stream.down.sample != nil {
+            actions.append(.report(.responseSampled(exchange, body: [])))
+            releaseSample(id, .down)
+        }
+        actions.append(.report(.responseRead(exchange, status: status, bodyBytes: stream.down.bodyRead)))
+    }
+
+    /// Ends the wait for the rest of a response: a stream that has been reset for the client is reset for the server, too.
+    mutating func stopAwaitingResponse(_ id: UInt32) {
+        guard let stream = streams[id], stream.awaitsResponse, !stream.down.hasEnded else { return }
+        if let server = stream.serverID {
+            emitOwn(HTTP2Frame.number(.resetStream, server, HTTP2ErrorCode.cancel.rawValue), .up)
+        }
+        reportResponse(id)
+        streams[id]?.down.hasEnded = true
+    }
+
+    private mutating func endConnection(_ id: UInt32, _ action: Action, _ point: FaultPoint) {
+        if streams[id]?.down.sample != nil { reportResponse(id) }
         let direction: Direction = point <= .beforeRequestEnd ? .up : .down
         end = End(
             action: action, point: point, direction: direction, offset: point.isAtExit ? entered[direction] : 0)

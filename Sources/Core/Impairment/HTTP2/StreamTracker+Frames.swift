@@ -273,6 +273,11 @@ extension StreamTracker {
         if case .data(let content, _, _, _) = item {
             streams[id]?[direction].bodyRead += Int64(content.readableBytes)
             sample(content, id, direction)
+            if direction == .down, let half = streams[id]?.down, half.bodyRead > Int64(ExchangeTracking.bodySampleMax),
+                !item.endsStream
+            {
+                stopAwaitingResponse(id)
+            }
         }
         if item.endsStream, streams[id]?[direction].hasEnded == false {
             streams[id]?[direction].hasEnded = true

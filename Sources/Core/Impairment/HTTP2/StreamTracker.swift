@@ -209,6 +209,7 @@ struct StreamTracker {
         for id in streams.keys.sorted() {
             miss(id)
             interrupt(id)
+            if streams[id]?.awaitsResponse == true { reportResponse(id) }
         }
         streams = [:]
         guard let pings else { return }

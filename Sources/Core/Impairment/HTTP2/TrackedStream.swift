@@ -74,6 +74,8 @@ final class TrackedStream {
     var isRetired = false
     /// Whether the stream is a tunnel: a CONNECT with a 2xx response, such as WebSocket (RFC 8441).
     var isTunnel = false
+    /// Whether a fault has reset the stream for the client only, because the rest of the response is to be sampled.
+    var awaitsResponse = false
     /// Whether a fault leaves out the trailers of the response.
     var dropsTrailers = false
     /// The number of PING that may still follow the frames of the response.

@@ -1,5 +1,6 @@
 internal import ConfigFiles
 internal import Determinism
+internal import ForwardProxy
 internal import Impairment
 internal import LinkModel
 internal import Proxy
@@ -21,6 +22,9 @@ struct ProxyFeed {
         var notHTTP: String?
         /// The name that the client of TLS has sent.
         var serverName: String?
+        var isTLS = false
+        /// Whether requests inside of the connection's TLS are visible.
+        var isIntercepted = false
         /// The time of the last change.
         var changed: Int64
     }
@@ -91,6 +95,10 @@ struct ProxyFeed {
             ("listen", JSONText.string(new.listen)), ("upstream", JSONText.string(new.upstream)),
             ("enabled", new.isListening ? "true" : "false"), ("seed", "\(new.seed)"),
             ("toxics", JSONText.array(new.orderedToxics.map(\.json))),
+            (
+                "intercept",
+                JSONText.array((new.interception?.hosts.patterns ?? []).map { JSONText.string("\($0)") })
+            ),
         ]
         if !isKnown || newDefinition.map(\.value) != definition.map(\.value) {
             definition = newDefinition
@@ -236,6 +244,11 @@ struct ProxyFeed {
             connections[connection]?.exchanges += 1
             // The requests of an intercepted connection are visible.
             connections[connection]?.notHTTP = nil
+            if let first = connections[connection], first.isTLS, !first.isIntercepted {
+                connections[connection]?.isIntercepted = true
+                connections[connection]?.changed = time
+                changedConnections.append(connection)
+            }
             exchanges.start(
                 exchange.number, id: id, head, connection: connection, stream: exchange.stream, opened: opened,
                 link: linkName, at: time)
@@ -281,6 +294,7 @@ struct ProxyFeed {
         case .tls(let hello):
             guard connections[connection] != nil else { return }
             connections[connection]?.serverName = hello.serverName
+            connections[connection]?.isTLS = true
             connections[connection]?.changed = time
             changedConnections.append(connection)
         case .handshakeFault(let rule, let point, _, let offset):
@@ -369,6 +383,7 @@ struct ProxyFeed {
             ("reason", JSONText.string(event.end?.reason.rawValue)),
             ("not_http", EventText.string(connection.notHTTP, bytesMax: EventText.otherBytesMax)),
             ("server_name", EventText.string(connection.serverName, bytesMax: EventText.otherBytesMax)),
+            ("intercepted", connection.isIntercepted ? "true" : "false"),
         ])
     }
 }

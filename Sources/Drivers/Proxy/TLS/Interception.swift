@@ -1,3 +1,4 @@
+public import Determinism
 public import ForwardProxy
 
 /// The interception of TLS connections: the hosts, and the certificates on both sides of the proxy.
@@ -8,6 +9,8 @@ public struct Interception: Sendable {
     public var authority: CertificateAuthority
     /// The certificates for the connections to the upstreams.
     public var upstream: UpstreamCertificates
+    /// The time limit for the handshakes of clients (``ForwardProxy/HandshakeLimit``).
+    public var handshakeTimeMax = HandshakeLimit.timeMaxDefault
 
     /// Creates the settings.
     public init(

@@ -15,15 +15,18 @@ final class InterceptionGate: SessionSocket {
     /// The bytes so far.
     private var bytes = ByteBuffer()
     private var isDecided = false
+    private let limit: (Session) -> HandshakeLimit
+    private var timer: HandshakeTimer?
     /// Decides about a client's first message. Returns what replaces the socket; `nil` if the connection passes as it is.
     private let decide: (ClientHello, SocketHandler) -> (any SessionSocket)?
 
     init(
-        _ session: Session, _ handler: SocketHandler,
+        _ session: Session, _ handler: SocketHandler, limit: @escaping (Session) -> HandshakeLimit,
         decide: @escaping (ClientHello, SocketHandler) -> (any SessionSocket)?
     ) {
         self.session = session
         self.handler = handler
+        self.limit = limit
         self.decide = decide
     }
 
@@ -35,13 +38,28 @@ final class InterceptionGate: SessionSocket {
         bytes.writeImmutableBuffer(buffer)
         reader.received(buffer)
         switch reader.state {
-        case .incomplete: break
+        case .incomplete: limitHandshake()
         case .notTLS: pass()
         case .hello(let hello, end: _):
             guard let socket = decide(hello, handler) else { return pass() }
             isDecided = true
+            timer?.cancel()
             session?.replaceUpstream(with: socket)
             socket.write(bytes)
+        }
+    }
+
+    /// Limits the time for the client's first message, from its first byte on.
+    private func limitHandshake() {
+        guard timer == nil, let session else { return }
+        let limit = limit(session)
+        timer = HandshakeTimer(limit, of: session) { [weak self, weak session] in
+            guard let self, let session, !isDecided else { return }
+            session.driver.reportNotHTTP(
+                "TLS: the first message of the client is not complete after \(limit.text); the connection passes as it is",
+                session)
+            pass()
+            handler.flush()
         }
     }
 
@@ -49,6 +67,7 @@ final class InterceptionGate: SessionSocket {
     private func pass() {
         guard !isDecided else { return }
         isDecided = true
+        timer?.cancel()
         session?.replaceUpstream(with: handler)
         if bytes.readableBytes > 0 { handler.write(bytes) }
     }

@@ -58,6 +58,7 @@ final class InterceptionSocket: SessionSocket {
     private var insideIsClosed = false
     private var insideHasEnded = false
     private var finTimer: Scheduled<Void>?
+    private var handshakeTimer: HandshakeTimer?
 
     /// The time that a client has for its FIN when nothing more can be said.
     private static let finTimeMax = TimeAmount.seconds(10)
@@ -151,6 +152,17 @@ final class InterceptionSocket: SessionSocket {
         }
         inside = session
         session.clientConnected(PlainSocket(self))
+        handshakeTimer = HandshakeTimer(core.handshakeLimit(at: outside.driver.now), of: outside) { [weak self] in
+            self?.clientIsLate()
+        }
+        schedule()
+    }
+
+    /// Ends the connection of a client that has not completed its handshake within the time limit.
+    private func clientIsLate() {
+        guard state == .accepting, !isOver, let outside else { return }
+        core.handshakeTimedOut(host, of: outside)
+        over(.handshakeTimeout)
         schedule()
     }
 
@@ -224,6 +236,7 @@ final class InterceptionSocket: SessionSocket {
         switch event {
         case .established:
             state = .established
+            handshakeTimer?.cancel()
             core.intercepted(host)
         case .bytes(let bytes): if !insideIsClosed { inside?.receive(.bytes(bytes, from: .client)) }
         case .finished:
@@ -363,6 +376,7 @@ final class InterceptionSocket: SessionSocket {
         if inside != nil, !insideHasEnded { return closeInside() }
         state = .ended
         finTimer?.cancel()
+        handshakeTimer?.cancel()
         terminator?.close()
         (terminator, inside, upstream) = (nil, nil, nil)
         self.outside = nil

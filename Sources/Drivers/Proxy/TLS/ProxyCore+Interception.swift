@@ -1,4 +1,5 @@
 #if TLS
+internal import Determinism
 internal import ForwardProxy
 internal import Impairment
 internal import Logging
@@ -12,7 +13,10 @@ extension ProxyCore {
         // Clients of an upstream with TLS speak HTTP; a session inside of TLS is not intercepted again.
         guard configuration.interception != nil, configuration.upstreamTLS == nil else { return }
         session.makeGate = { [weak self] session, handler in
-            InterceptionGate(session, handler) { [weak self, weak session] hello, handler in
+            let limit: (Session) -> HandshakeLimit = { [weak self] session in
+                self?.handshakeLimit(at: session.driver.now) ?? HandshakeLimit(at: session.driver.now)
+            }
+            return InterceptionGate(session, handler, limit: limit) { [weak self, weak session] hello, handler in
                 guard let self, let session, let destination = interceptedDestination(hello, of: session) else {
                     return nil
                 }
@@ -36,6 +40,20 @@ extension ProxyCore {
         let name = hello.serverName.map { Destination(authority: $0, defaultPort: target.port) } ?? target
         guard let name, !interception.pinned.contains(name.host), settings.includes(name.host) else { return nil }
         return Destination(host: name.host, port: target.port)
+    }
+
+    /// Returns the time limit for the handshake of a client whose first message, or a part of it, has arrived.
+    func handshakeLimit(at now: Instant) -> HandshakeLimit {
+        HandshakeLimit(configuration.interception?.handshakeTimeMax ?? HandshakeLimit.timeMaxDefault, at: now)
+    }
+
+    /// Reports that a client has exceeded the limit.
+    func handshakeTimedOut(_ host: String, of session: Session) {
+        let limit = handshakeLimit(at: session.driver.now).text
+        let reason = "TLS: the client has not completed its handshake for \(host) within \(limit)"
+        session.driver.reportNotHTTP(reason, session)
+        guard !isStopping, warningIsDue(&lastInterceptionWarning) else { return }
+        logger.warning("connection \(session.number): \(Self.printable(reason))")
     }
 
     /// Records a complete handshake of a client.
