@@ -13,7 +13,7 @@ extension CommandTests {
 
         /// Runs a scenario of a server and a client of `secure_peer.py`.
         private static func run(
-            server: String, client: String, tls: String? = nil, fault: String, responses: String,
+            server: String, client: String, url: String? = nil, tls: String? = nil, fault: String, responses: String,
             options: [String] = []
         ) async throws -> Command.Result {
             try #require(FileManager.default.isExecutableFile(atPath: python.path()), "run scripts/setup --tests")
@@ -28,12 +28,13 @@ extension CommandTests {
             let words = "\(python.path()), \(script.path())"
             let files =
                 server == "serve" ? folder.path("server.pem") : "\(made.certificate("right")), \(made.key("right"))"
+            let start = url.map { "url: \"\($0)\"" } ?? "run: [\(words), \(server), \(files)]"
             let scenario = """
                 scenario: 1
                 name: order
                 about: The second order meets a fault inside of TLS.
                 limit: 1m
-                server: { run: [\(words), \(server), \(files)], tls: \(tls ?? "{ ca: \(made.certificate("ca")) }") }
+                server: { \(start), tls: \(tls ?? "{ ca: \(made.certificate("ca")) }") }
                 devices:
                   A: { user: ada, starts: empty, client: { run: [\(words), \(client)], adapter: none } }
                 network:
@@ -79,6 +80,16 @@ extension CommandTests {
                 result.output.contains("ok    traffic: POST any from A, responses 2xx lost 2xx"), "\(result.output)")
             #expect(result.output.contains("FAIL  invariant: \(Self.invariant)") == (client == "naive"))
             #expect(result.output.contains("invariants checked: \(Self.invariant)"), "\(result.output)")
+        }
+
+        /// A server that runs already, at a path.
+        @Test(arguments: ["http1", "http2"]) func aServerMayRunAlready(_ version: String) async throws {
+            let server = try SecureHTTPServer(Self.certificates.get())
+            let result = try await Self.run(
+                server: "", client: "order, \(version)", url: "https://localhost:\(server.port)/v1",
+                fault: "before-request", responses: "2xx, 2xx")
+            #expect(result.status == 0, "\(result.output)\(result.errors)")
+            #expect(result.output.contains("ok    traffic: POST any from A, responses 2xx 2xx"), "\(result.output)")
         }
 
         @Test func aServerThatIsNotTrustedIsShownToNobody() async throws {
