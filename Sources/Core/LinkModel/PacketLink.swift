@@ -85,7 +85,7 @@ package struct PacketLink<Payload: Sendable>: Sendable {
 
     /// Starts a timeline that changes the conditions.
     ///
-    /// - Parameter offset: The part of the timeline that has passed already.
+    /// - Parameter offset: The part of the timeline that has passed already; negative if it starts later.
     package mutating func startTimeline(_ timeline: Timeline, from offset: Nanoseconds, at now: Instant) {
         var run = TimelineRun(
             timeline, startingAt: Instant(now.sinceStart - offset), seed: seed, name: "\(name)/timeline")

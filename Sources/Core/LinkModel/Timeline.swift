@@ -28,6 +28,14 @@ public struct Timeline: Hashable, Sendable {
         case ramp(to: NamedConditions, over: Nanoseconds)
         /// The intervals in order, repeated. Each length varies at random by up to ±`jitter`, a fraction of it.
         case flap([Interval], jitter: Probability)
+
+        /// All conditions of the phase.
+        public var links: [NamedConditions] {
+            switch self {
+            case .hold(let link), .ramp(let link, _): [link]
+            case .flap(let intervals, _): intervals.map(\.link)
+            }
+        }
     }
 
     /// One interval of a ``Phase/flap(_:jitter:)``.
@@ -115,14 +123,7 @@ public struct Timeline: Hashable, Sendable {
     }
 
     /// All conditions of the timeline, for validation.
-    public var links: [NamedConditions] {
-        entries.flatMap { entry in
-            switch entry.phase {
-            case .hold(let link), .ramp(let link, _): [link]
-            case .flap(let intervals, _): intervals.map(\.link)
-            }
-        }
-    }
+    public var links: [NamedConditions] { entries.flatMap(\.phase.links) }
 }
 
 /// The reason why entries do not form a valid ``Timeline``.

@@ -41,7 +41,8 @@ public struct TimelineRun: Sendable {
     /// Starts a timeline.
     ///
     /// - Parameters:
-    ///   - start: The time of the timeline's zero; may be before the link's start.
+    ///   - start: The time of the timeline's zero; may be before the link's start, and later than the current time: until
+    ///     then the first conditions apply.
     ///   - seed: The random seed of the flaps' jitter.
     ///   - streamName: The name of the random stream.
     public init(_ timeline: Timeline, startingAt start: Instant, seed: UInt64, name streamName: String = "timeline") {
@@ -178,7 +179,7 @@ public struct TimelineRun: Sendable {
 
     /// The position of a run at one moment.
     public struct Position: Hashable, Sendable {
-        /// The time since the start of the timeline, earlier rounds included.
+        /// The time since the start of the timeline, earlier rounds included; negative before the start.
         public let elapsed: Nanoseconds
         /// The time since the start of the current round.
         public let time: Nanoseconds
@@ -194,8 +195,8 @@ public struct TimelineRun: Sendable {
 
     /// Returns the position at `now`, up to which the run has advanced.
     public func position(at now: Instant) -> Position {
-        let now = now.sinceStart.count.clamped(to: roundStart...max(roundStart, Instant.end.sinceStart.count))
-        let time = now.subtractingSaturating(roundStart)
+        let now = min(now, .end).sinceStart.count
+        let time = max(0, now.subtractingSaturating(roundStart))
         let end = entryEnd
         var change = end
         var isRamping = false

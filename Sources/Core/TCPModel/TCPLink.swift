@@ -221,7 +221,7 @@ public struct TCPLink: ~Copyable {
 
     /// Starts a timeline that changes the conditions.
     ///
-    /// - Parameter offset: The part of the timeline that has passed already.
+    /// - Parameter offset: The part of the timeline that has passed already; negative if it starts later.
     public mutating func startTimeline(_ timeline: Timeline, from offset: Nanoseconds = .zero, at now: Instant) {
         link.startTimeline(timeline, from: offset, at: Instant(Nanoseconds(now.bounded)))
     }

@@ -15,6 +15,8 @@ public struct TimelineFile: Hashable, Sendable {
     public let grade: Profile.Grade?
     /// The timeline.
     public let timeline: Timeline
+    /// The absolute start; `nil` if the timeline starts when its conditions are set. Not part of the file.
+    public var start: TimelineStart?
 
     /// The size limit of inline timelines in bytes.
     public static let inlineBytesMax = YAMLReader.bytesMax

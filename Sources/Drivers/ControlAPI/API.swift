@@ -1,6 +1,7 @@
 internal import ConfigFiles
 public import Determinism
 public import HTTPTypes
+public import LinkModel
 public import Logging
 public import NIOCore
 public import Proxy
@@ -43,11 +44,12 @@ public final class API: Sendable {
     ///   - version: Slowlane's version.
     ///   - dashboard: The settings of the dashboard.
     ///   - pages: Pages beside the dashboard.
+    ///   - timelineStart: The start of timelines that have none of their own; `nil` for the time at which they are set.
     ///   - authority: Returns the authority of intercepted connections; `nil` for one in memory for each proxy.
     ///   - group: The event loops of the proxies.
     public convenience init(
         seed: UInt64, limits: ServerLimits = ServerLimits(), metrics: MetricsSelection? = nil, version: String,
-        dashboard: Dashboard = Dashboard(), pages: AdditionalPages? = nil,
+        dashboard: Dashboard = Dashboard(), pages: AdditionalPages? = nil, timelineStart: TimelineStart? = nil,
         authority: @escaping @Sendable () throws(CertificateAuthorityError) -> CertificateAuthority? = {
             () throws(CertificateAuthorityError) in nil
         }, on group: any EventLoopGroup,
@@ -58,7 +60,9 @@ public final class API: Sendable {
         let work = WorkPool()
         let feed = EventFeed(version: version, dashboard: dashboard.mode.rawValue, limits: feedLimits, work: work)
         self.init(
-            ProxyRegistry(seed: seed, limits: limits, on: group, logger: logger, feed: feed, authority: authority),
+            ProxyRegistry(
+                seed: seed, limits: limits, timelineStart: timelineStart, on: group, logger: logger, feed: feed,
+                authority: authority),
             limits: limits,
             metrics: metrics, version: version, dashboard: dashboard, pages: pages, work: work, logger: logger)
     }

@@ -12,6 +12,8 @@ enum LinkSetting: Hashable {
 
     /// The fields of a link, of which a request contains one.
     static let fieldNames = ["profile", "timeline", "netem", "conditions"]
+    /// The field of the absolute start of a timeline.
+    static let startField = "start"
 
     /// Reads a link from a request. Requests never read files of this machine.
     init(_ fields: JSONFields) throws(APIError) {
@@ -23,11 +25,21 @@ enum LinkSetting: Hashable {
             }
             throw .badBody("expected one of \(Self.fieldNames.joined(separator: ", ")), got \(got)")
         }
+        if fields[Self.startField] != nil, fields["timeline"] == nil {
+            throw .badBody("start needs a timeline")
+        }
         if let name = try fields.text("profile") {
             let profile = try Self.profile(named: name)
             self = .constant(profile.conditions, profile: profile.id)
         } else if let text = try fields.text("timeline", bytesMax: TimelineFile.inlineBytesMax) {
-            self = .timeline(try Self.timeline(text))
+            var file = try Self.timeline(text)
+            file.start = try fields.text(Self.startField).map { (text) throws(APIError) in
+                guard let start = TimelineStart(text) else {
+                    throw .badBody("start '\(RequestWarnings.printable(text))' must be \(TimelineStart.expected)")
+                }
+                return start
+            }
+            self = .timeline(file)
         } else if let netem = try fields.object("netem") {
             self = .constant(try Self.netem(netem), profile: nil)
         } else {
@@ -134,13 +146,24 @@ enum LinkSetting: Hashable {
         }
     }
 
+    /// The absolute start of the timeline.
+    var start: TimelineStart? { if case .timeline(let file) = self { file.start } else { nil } }
+
+    /// Returns the setting with a start for a timeline that has none.
+    func starting(at start: TimelineStart?) -> LinkSetting {
+        guard case .timeline(var file) = self, file.start == nil else { return self }
+        file.start = start
+        return .timeline(file)
+    }
+
     /// Returns the setting with the conditions that apply now.
     ///
     /// - Parameter resetAt: The time of the automatic reset in nanoseconds since 1970.
     func json(now conditions: Conditions, resetAt: Int64? = nil) -> String {
         let (profile, timeline) = names
         return JSONText.object(
-            [("profile", JSONText.string(profile)), ("timeline", JSONText.string(timeline))] + conditions.jsonMembers
+            [("profile", JSONText.string(profile)), ("timeline", JSONText.string(timeline))]
+                + [(Self.startField, JSONText.string(start?.description))] + conditions.jsonMembers
                 + [("reset_at", EventText.milliseconds(resetAt))])
     }
 }

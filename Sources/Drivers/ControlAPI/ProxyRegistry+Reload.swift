@@ -51,7 +51,7 @@ extension ProxyRegistry {
             proxies[key]?.initialForward = request.forward
             try await setToxics(request.toxics, of: key)
             try await setFaults(request.faults, of: key)
-            let link = request.link ?? .passThrough
+            let link = (request.link ?? .passThrough).starting(at: timelineStart)
             proxies[key]?.initialLink = link
             if link != proxy.link || proxy.pausedTimeline != nil {
                 proxies[key]?.link = link

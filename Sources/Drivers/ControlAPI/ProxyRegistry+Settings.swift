@@ -55,6 +55,7 @@ extension ProxyRegistry {
     /// - Parameter time: The time after which the initial link returns; `nil` means never.
     func setLink(_ link: LinkSetting, of name: String, resetAfter time: Nanoseconds? = nil) async throws(APIError) {
         try await withExclusiveAccess(to: name) { () async throws(APIError) in
+            let link = link.starting(at: timelineStart)
             let resetAt = time.map { ProcessClock.now.addingSaturating($0.count) }
             proxies[ByteKey(name)]?.link = link
             proxies[ByteKey(name)]?.pausedTimeline = nil
@@ -69,7 +70,7 @@ extension ProxyRegistry {
     func apply(_ link: LinkSetting, to running: Proxy?) async {
         switch link {
         case .constant(let conditions, _): await running?.setConditions(conditions)
-        case .timeline(let file): await running?.startTimeline(file.timeline)
+        case .timeline(let file): await running?.startTimeline(file.timeline, startingAt: file.start)
         }
     }
 

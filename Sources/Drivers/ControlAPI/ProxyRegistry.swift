@@ -20,6 +20,8 @@ actor ProxyRegistry {
     /// The proxies of the configuration file, as it was applied last.
     var configured: [ByteKey: ProxyRequest] = [:]
     let limits: ServerLimits
+    /// The start of timelines that have none of their own.
+    let timelineStart: TimelineStart?
     let resolver: Resolver
     let authoritySource: AuthoritySource
     var isClosed = false
@@ -44,13 +46,15 @@ actor ProxyRegistry {
     private var proxiesBeingCreated = 0
 
     init(
-        seed: UInt64, limits: ServerLimits, on group: any EventLoopGroup, logger: Logger,
+        seed: UInt64, limits: ServerLimits, timelineStart: TimelineStart? = nil, on group: any EventLoopGroup,
+        logger: Logger,
         feed: EventFeed = EventFeed(version: "", dashboard: "on"),
         authority: @escaping AuthoritySource = { () throws(CertificateAuthorityError) in nil },
         resolver: @escaping Resolver = { (text) async throws(ProxyError) in try await ListenAddress.resolve(text) }
     ) {
         self.seed = seed
         self.limits = limits
+        self.timelineStart = timelineStart
         self.group = group
         self.logger = logger
         self.resolver = resolver
@@ -160,7 +164,8 @@ actor ProxyRegistry {
         defer { if existing == nil { proxiesBeingCreated -= 1 } }
         var stream = RandomStream(seed: seed, "proxy/\(request.name)")
         var proxy = ManagedProxy(
-            name: request.name, listen: request.listen, upstream: request.upstream, link: request.link,
+            name: request.name, listen: request.listen, upstream: request.upstream,
+            link: request.link?.starting(at: timelineStart),
             seed: request.seed ?? stream.next() >> 11, forward: request.forward)
         proxy.tls = request.tls
         // Clients that trust the authority of the replaced proxy go on working.
@@ -347,7 +352,8 @@ actor ProxyRegistry {
             configuration.seed = proxy.nextStartSeed
             switch proxy.link {
             case .constant(let conditions, _): configuration.conditions = conditions
-            case .timeline(let file): configuration.timeline = file.timeline
+            case .timeline(let file):
+                (configuration.timeline, configuration.timelineStart) = (file.timeline, file.start)
             }
             var logger = logger
             logger[metadataKey: "proxy"] = "\(RequestWarnings.printable(proxy.name, bytesMax: 100))"

@@ -55,7 +55,8 @@ enum RequestWarnings {
 
     /// The warnings about a link. Unknown fields of `conditions` are errors.
     static func ofLink(_ fields: JSONFields) -> [String] {
-        var warnings = unknownFields(of: fields, LinkSetting.fieldNames + ["reset_after_ms"], "the link")
+        var warnings = unknownFields(
+            of: fields, LinkSetting.fieldNames + [LinkSetting.startField, "reset_after_ms"], "the link")
         if let netem = try? fields.object("netem") { warnings += unknownFields(of: netem, ["up", "down"], "netem") }
         return limited(warnings)
     }

@@ -82,7 +82,7 @@ final class LinkDriver {
     /// Modelled times of unflushed writes, recorded for `onLateness` only.
     private var unflushedTimes: [Instant] = []
 
-    /// - Parameter origin: The start of the model's time, which all links of a proxy share.
+    /// Creates a driver. All links of a proxy share `origin`, the start of the model's time.
     init(
         _ configuration: ProxyConfiguration, number: Int = 0, numbers: ConnectionNumbers,
         origin: NIODeadline = .now(), isInsideTLS: Bool = false, on eventLoop: any EventLoop
@@ -115,7 +115,9 @@ final class LinkDriver {
             link.setObservation(configuredObservation.union(.exchanges), at: .start)
         }
         link.eventsPerCallMax = TurnBudget.eventsMax
-        if let timeline = configuration.timeline { link.startTimeline(timeline, at: .start) }
+        if let timeline = configuration.timeline {
+            link.startTimeline(timeline, from: configuration.timelineStart?.offsetNow ?? .zero, at: .start)
+        }
         lastReachability = link.reachability
         lastConditions = link.conditions
         lastTimelineChange = link.timelineChangeCount
@@ -261,9 +263,9 @@ final class LinkDriver {
         lastTimelineChange = nil
     }
 
-    /// Starts a timeline at `offset`.
-    func startTimeline(_ timeline: Timeline, from offset: Nanoseconds) {
-        change { $0.startTimeline(timeline, from: offset, at: $1) }
+    /// Starts a timeline at `offset`, or at the position that an absolute start gives.
+    func startTimeline(_ timeline: Timeline, from offset: Nanoseconds, startingAt start: TimelineStart?) {
+        change { $0.startTimeline(timeline, from: start?.offsetNow ?? offset, at: $1) }
         lastTimelineChange = link.timelineChangeCount
     }
 

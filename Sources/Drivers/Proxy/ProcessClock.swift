@@ -1,3 +1,5 @@
+public import Determinism
+public import LinkModel
 internal import NIOCore
 
 /// The monotonic clock of this process, in nanoseconds since 1970.
@@ -14,4 +16,9 @@ public enum ProcessClock {
     static func unixNanoseconds(of deadline: NIODeadline) -> Int64 {
         anchor.unixNanoseconds + (deadline - anchor.deadline).nanoseconds
     }
+}
+
+extension TimelineStart {
+    /// The position of the timeline now, by the wall clock. A later step of that clock does not move the timeline.
+    public var offsetNow: Nanoseconds { offset(at: PacketEvent.unixNanosecondsNow) }
 }

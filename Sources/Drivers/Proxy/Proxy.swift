@@ -80,9 +80,12 @@ public final class Proxy: Sendable {
 
     // MARK: Changes, in effect when the call returns
 
-    /// Starts a timeline at `offset`. It changes the conditions from then on.
-    public func startTimeline(_ timeline: Timeline, from offset: Nanoseconds = .zero) async {
-        await change { $0.startTimeline(timeline, from: offset) }
+    /// Starts a timeline at `offset`, or at the position that an absolute start gives. It changes the conditions from
+    /// then on.
+    public func startTimeline(
+        _ timeline: Timeline, from offset: Nanoseconds = .zero, startingAt start: TimelineStart? = nil
+    ) async {
+        await change { $0.startTimeline(timeline, from: offset, startingAt: start) }
     }
 
     /// Sets the conditions for packets that enter the link from now on, and ends a running timeline.

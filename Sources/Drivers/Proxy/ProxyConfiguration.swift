@@ -40,6 +40,8 @@ public struct ProxyConfiguration: Sendable {
     public var linkName = "link"
     /// A timeline that starts with the proxy and replaces ``conditions``.
     public var timeline: Timeline?
+    /// The absolute start of ``timeline``; `nil` if it starts with the proxy.
+    public var timelineStart: TimelineStart?
     /// The method of dropping SYNs of new connections during an outage; `nil` selects the best available one.
     public var synDropMethod: SYNDropMethod?
     /// The tracking of HTTP exchanges, and the faults to inject into them; `nil` disables tracking.

@@ -1,3 +1,5 @@
+internal import ConfigFiles
+internal import LinkModel
 internal import Scenario
 
 /// What identifies a run in reports.
@@ -18,6 +20,10 @@ public struct RunIdentity: Sendable {
     public let seed: UInt64
     /// The names of the mutants, separated by commas; `nil` if there are none.
     public let mutants: String?
+    /// The networks of the devices in one line.
+    public let network: String
+    /// The API contract of the built-in notes server; `nil` for another server.
+    public let contract: String?
     /// The command that repeats the run, in words.
     public let replay: [String]
     /// Whether the run must fail.
@@ -30,7 +36,24 @@ extension RunIdentity {
         self.init(
             index: run.index, scenario: run.scenario.name, variant: run.scenario.variant,
             fullName: run.scenario.fullName, source: run.source, world: run.world, seed: run.seed,
-            mutants: run.mutantNames, replay: ReplayCommand.arguments(run), isCanary: run.isCanary)
+            mutants: run.mutantNames, network: Self.network(run.scenario.devices),
+            contract: run.scenario.server == .builtIn ? run.scenario.contract : nil,
+            replay: ReplayCommand.arguments(run), isCanary: run.isCanary)
+    }
+
+    /// The maximum number of links that are listed for a device.
+    private static let linksMax = 20
+
+    /// Returns networks in one line, such as `A: 0s 3g, 9s 100-loss; B: 0s wifi`.
+    private static func network(_ devices: [Scenario.Device]) -> String {
+        devices.map { device in
+            let links = device.network.prefix(linksMax).map { entry in
+                let names = entry.phase.links.map(\.name).joined(separator: "/")
+                return "\(QuantityText.time(entry.start)) \(names)"
+            }
+            let more = device.network.count - links.count
+            return "\(device.name): " + (links + (more > 0 ? ["\(more) more"] : [])).joined(separator: ", ")
+        }.joined(separator: "; ")
     }
 
     /// The command that repeats the run, for a shell.

@@ -36,7 +36,8 @@ enum WorldLimits {
     }
 
     private static func reference(_ device: Scenario.Device, _ scenario: Scenario) -> [String] {
-        guard device.network.contains(where: { links(of: $0).contains { $0.connectionPolicy == .dns } }) else {
+        guard device.network.contains(where: { $0.phase.links.contains { $0.conditions.connectionPolicy == .dns } })
+        else {
             return []
         }
         return ["\(device.name): 'dns' is told to the client, whose lookups fail; no name server is asked"]
@@ -45,14 +46,16 @@ enum WorldLimits {
     private static func program(_ device: Scenario.Device, _ scenario: Scenario) -> [String] {
         var lines: [String] = []
         let name = device.name
-        let links = device.network.flatMap(Self.links)
+        let links = device.network.flatMap(\.phase.links).map(\.conditions)
         if links.contains(where: { $0.connectionPolicy == .dns }) {
             lines.append("\(name): 'dns' resets connections, because the program looks up no name")
         }
         if links.contains(where: \.isOutage) || links.contains(where: { $0.connectionPolicy != .open }) {
             lines.append("\(name): attempts to connect are not seen; 'budget' counts requests only")
         }
-        if device.network.contains(where: { $0.isSignalled && Self.links(of: $0).contains(where: \.canBeSignalled) }) {
+        if device.network.contains(where: {
+            $0.isSignalled && $0.phase.links.contains(where: \.conditions.canBeSignalled)
+        }) {
             lines.append(
                 device.lacksAdapter
                     ? "\(name): the program is not told that the interface is down"
@@ -93,11 +96,4 @@ enum WorldLimits {
     }
 
     private static func isClock(_ action: Scenario.Action?) -> Bool { if case .clock? = action { true } else { false } }
-
-    private static func links(of entry: Scenario.NetworkEntry) -> [Conditions] {
-        switch entry.phase {
-        case .hold(let link), .ramp(let link, _): [link.conditions]
-        case .flap(let intervals, _): intervals.map(\.link.conditions)
-        }
-    }
 }

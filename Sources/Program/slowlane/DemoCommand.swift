@@ -15,6 +15,7 @@ struct DemoCommand: AsyncParsableCommand {
               slowlane demo
               slowlane demo --port 0
               slowlane demo --record offline.html
+              slowlane demo --record story.svg
               slowlane demo patterns
 
             The page plays sixty seconds of a phone, a tablet and a server: a tunnel, edits on both devices, the conflict, its \
@@ -23,7 +24,8 @@ struct DemoCommand: AsyncParsableCommand {
             them while they run; then you can type on both devices. The button 'the legacy client' plays the same \
             scenes with a client that has eight known defects ('client: legacy').
 
-            --record writes the page with both runs to a file, which needs no server and no network.
+            --record writes the page with both runs to a file, which needs no server and no network. If the name of \
+            the file ends in '.svg', it is a moving picture of the first run, without scripts, for a page or a README.
 
             SIGINT and SIGTERM stop the server.
 
@@ -33,7 +35,8 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Port on the loopback interface; 0 picks a free port.", valueName: "port"))
     var port = 8475
 
-    @Option(help: ArgumentHelp("Write the page to a file, and start no server.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Write the page or a moving picture (.svg) to a file; start no server.", valueName: "file"))
     var record: String?
 
     func validate() throws {
@@ -45,7 +48,9 @@ struct DemoCommand: AsyncParsableCommand {
         let demo = Demo()
         if let record {
             do {
-                try Data(try demo.recordedPage().utf8).write(to: URL(filePath: record), options: .atomic)
+                let isPicture = record.lowercased().hasSuffix(".svg")
+                let text = isPicture ? try demo.picture() : try demo.recordedPage()
+                try Data(text.utf8).write(to: URL(filePath: record), options: .atomic)
             } catch {
                 console.error("cannot write \(record): \(FileFailure.reason(error, writing: record))")
                 throw ExitStatus.unavailable

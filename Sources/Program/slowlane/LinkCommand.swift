@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
+internal import LinkModel
 internal import Wire
 
 /// `slowlane link`.
@@ -30,6 +31,7 @@ struct LinkCommand: ControlCommand {
             valueName: "name|times"),
         completion: NameCompletion.builtInTimeline)
     var timeline: String?
+    @OptionGroup var timelineStart: TimelineStartOption
     @Option(
         help: ArgumentHelp(
             "Conditions from server to client in the syntax of 'tc ... netem', instead of a profile. "
@@ -46,6 +48,9 @@ struct LinkCommand: ControlCommand {
     var purpose: String { "change or show the link of proxy '\(name)'" }
 
     func validate() throws {
+        if timelineStart.timelineStart != nil, timeline == nil {
+            throw ValidationError("--timeline-start needs --timeline")
+        }
         let given = [
             profile != nil || figureOptions.isGiven, timeline != nil, netemDown != nil || netemUp != nil, clear,
         ]
@@ -64,7 +69,9 @@ struct LinkCommand: ControlCommand {
         } else if profile != nil || figureOptions.isGiven {
             link = try await client.call("PUT", path, .object(try figureOptions.link(profile: profile)))
         } else if let timeline {
-            link = try await client.call("PUT", path, .object(["timeline": .text(timeline)]))
+            var body: JSONObject = ["timeline": .text(timeline)]
+            if let start = timelineStart.timelineStart { body["start"] = .text(start.description) }
+            link = try await client.call("PUT", path, .object(body))
         } else if netemDown != nil || netemUp != nil {
             let both: JSONObject = ["down": .text(netemDown ?? ""), "up": .text(netemUp ?? "")]
             link = try await client.call("PUT", path, .object(["netem": .object(both)]))

@@ -160,6 +160,7 @@ struct ProxyCommand: AsyncParsableCommand {
     @OptionGroup(title: "Access to a forward proxy") var access: ForwardAccessOptions
 
     @OptionGroup(title: "Network conditions (default: none)") var link: LinkOptions
+    @OptionGroup(title: "Network conditions (default: none)") var timelineStart: TimelineStartOption
 
     @Option(
         help: ArgumentHelp(
@@ -215,6 +216,9 @@ struct ProxyCommand: AsyncParsableCommand {
     func validate() throws {
         try AddressArgument.check(listen, option: "--listen")
         try validateUpstream()
+        if timelineStart.timelineStart != nil, link.timeline == nil {
+            throw ValidationError("--timeline-start needs --timeline")
+        }
         guard Endpoint(listen) != nil else {
             throw ValidationError("--listen '\(listen)' must be HOST:PORT, such as 127.0.0.1:9000, [::1]:9000 or 9000")
         }
@@ -264,7 +268,7 @@ struct ProxyCommand: AsyncParsableCommand {
         let upstreamTLS = try upstreamTLS()
         let upstream = upstreamTLS?.endpoint ?? upstream.flatMap { Endpoint($0) }
         let console = Console(wantsStatusLine: !quiet)
-        let link = try link.link(console)
+        let link = try link.link(console).starting(at: timelineStart.timelineStart)
         let logger = Logger(label: "slowlane") { _ in ConsoleLogHandler(console, level: quiet ? .error : .info) }
 
         var configuration = try ProxyConfiguration(

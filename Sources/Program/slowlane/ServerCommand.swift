@@ -70,6 +70,8 @@ struct ServerCommand: AsyncParsableCommand {
         transform: SeedArgument.parse)
     var seed: UInt64?
 
+    @OptionGroup var timelineStart: TimelineStartOption
+
     @Flag(help: "Include proxy metrics in /metrics. (/slowlane/v1/metrics always includes them.)")
     var proxyMetrics = false
 
@@ -166,6 +168,7 @@ struct ServerCommand: AsyncParsableCommand {
         if ToxiproxyProgram.invoked == .server { server.style = .toxiproxy }
         server.configurationPath = config
         if let seed { server.seed = seed }
+        server.timelineStart = timelineStart.timelineStart
         let console = Console()
         server.limits = try limits(console)
         if proxyMetrics || runtimeMetrics { server.metrics = .init(proxies: proxyMetrics, process: runtimeMetrics) }

@@ -1,4 +1,5 @@
 import HTTPTypes
+import LinkModel
 import Logging
 import NIOPosix
 import Synchronization
@@ -11,10 +12,14 @@ import Wire
 struct APICall {
     let api: API
 
-    init(seed: UInt64 = 1, limits: ServerLimits = ServerLimits(), logger: Logger? = nil) {
+    init(
+        seed: UInt64 = 1, limits: ServerLimits = ServerLimits(), timelineStart: TimelineStart? = nil,
+        logger: Logger? = nil
+    ) {
         let none = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         api = API(
-            seed: seed, limits: limits, version: "test", on: MultiThreadedEventLoopGroup.singleton,
+            seed: seed, limits: limits, version: "test", timelineStart: timelineStart,
+            on: MultiThreadedEventLoopGroup.singleton,
             logger: logger ?? none)
     }
 

@@ -295,7 +295,7 @@ import Wire
     @Test func keysHaveUnits() async throws {
         try await call.proxy("p", #","seed":12,"link":{"profile":"edge"}"#)
         let link =
-            #"{"profile":"edge","timeline":null,"connection_policy":"open","down":{"rate_bps":240000,"delay_ms":400,"loss_percent":0,"queue":"50 packets"},"up":{"rate_bps":200000,"delay_ms":440,"loss_percent":0,"queue":"50 packets"},"dns_delay_ms":0,"reset_at":null}"#
+            #"{"profile":"edge","timeline":null,"start":null,"connection_policy":"open","down":{"rate_bps":240000,"delay_ms":400,"loss_percent":0,"queue":"50 packets"},"up":{"rate_bps":200000,"delay_ms":440,"loss_percent":0,"queue":"50 packets"},"dns_delay_ms":0,"reset_at":null}"#
         #expect(try await call("GET", "/slowlane/v1/proxies/p/link").body == link)
         #expect(
             try await call("GET", "/slowlane/v1/proxies/p").body

@@ -1,4 +1,5 @@
 import HTTPTypes
+import LinkModel
 import Testing
 import Wire
 
@@ -41,12 +42,28 @@ import Wire
         #"{"timeline":"0s: /etc/passwd"}"#, #"{"netem":{"down":"delay"}}"#, #"{"conditions":{"down":7}}"#,
         #"{"conditions":{"down":{"trace":"/etc/passwd"},"up":{}}}"#, #"{"conditions":null}"#, "[]",
         #"{"conditions":{"down":{"delay_ms":1,"delay":"1 ms"},"up":{}}}"#,
-        #"{"conditions":{"down":{"delay_ms":"1 ms"},"up":{}}}"#, #"{"conditions":{"down":{"rate":5},"up":{}}}"#,
+        #"{"profile":"edge","start":"2026-03-01T12:00:00Z"}"#, #"{"timeline":"subway","start":"noon"}"#,
+        #"{"timeline":"subway","start":7}"#, #"{"conditions":{"down":{"delay_ms":"1 ms"},"up":{}}}"#,
+        #"{"conditions":{"down":{"rate":5},"up":{}}}"#,
     ]) func anInvalidLinkIsRefused(_ body: String) async throws {
         try await call.proxy()
         let response = try await call("PUT", path, body)
         #expect(response.status == .badRequest && response.error != nil, "\(response.body)")
         #expect(!response.body.contains("root:"))
+    }
+
+    /// The start of a request goes before that of the server, which also applies to definitions of proxies.
+    @Test func aTimelineHasAnAbsoluteStart() async throws {
+        let call = APICall(timelineStart: TimelineStart("2026-03-01T12:00:00Z"))
+        try await call.proxy("p", #","link":{"timeline":"subway"}"#)
+        func start() async throws -> String? { try await call("GET", path).object?["start"]?.text }
+        #expect(try await start() == "2026-03-01T12:00:00Z")
+        let own = try await call("PUT", path, #"{"timeline":"subway","start":"2026-04-01T12:00:00+02:00"}"#)
+        #expect(own.warnings.isEmpty && own.object?["start"]?.text == "2026-04-01T12:00:00+02:00", "\(own.body)")
+        _ = try await call("PUT", path, #"{"profile":"edge"}"#)
+        #expect(try await start() == nil)
+        let invalid = try await call("PUT", path, #"{"timeline":"subway","start":"noon"}"#)
+        #expect(invalid.error?.contains("start 'noon' must be a time of RFC 3339") == true, "\(invalid.body)")
     }
 
     @Test func aMisspelledFormGetsASuggestion() async throws {

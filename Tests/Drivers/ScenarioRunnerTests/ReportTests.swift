@@ -70,7 +70,11 @@ import Wire
             RunReport(runs: [summary], rejections: [], differences: []), timestamp: "2026-01-01T00:00:00Z")
         #expect(summary.hasPassed)
         #expect(junit.contains("<property name=\"not_possible\" value=\"1\"/>"), "\(junit)")
-        #expect(junit.contains("<system-out>finally: A n1 strike false: \(reason)"), "\(junit)")
+        #expect(junit.contains("\nfinally: A n1 strike false: \(reason)"), "\(junit)")
+        #expect(
+            junit.contains(
+                "<system-out>seed: 1\nnetwork: A: 0s wifi\ncontract: compat\nreplay: slowlane run short.yaml "),
+            "\(junit)")
         let tap = TAPReport.lines(summary, number: 1)
         #expect(tap.count == 5 && tap[0].hasPrefix("ok 1 - ") && tap[1] == "  ---" && tap[4] == "  ...", "\(tap)")
         #expect(tap[2] == "  not_possible:" && tap[3].contains("    - \"finally: A n1 strike"))

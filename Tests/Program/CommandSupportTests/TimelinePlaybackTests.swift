@@ -24,6 +24,14 @@ import Testing
         #expect(playback.position(at: start + .seconds(62)) == .seconds(7))
     }
 
+    @Test func anAbsoluteStartGivesThePosition() throws {
+        let file = try ProfileCatalogue.timeline("0s: edge, 20s: 3g")
+        let early = TimelinePlayback(file, from: .seconds(-5), startingAt: start)
+        #expect(early.position(at: start + .seconds(7)) == .seconds(2))
+        let late = TimelinePlayback(file, from: .seconds(13), startingAt: start)
+        #expect(late.position(at: start + .seconds(7)) == .seconds(20))
+    }
+
     @Test func aSeekMovesThePosition() throws {
         var playback = try playback()
         playback.resume(from: .seconds(20), at: start + .seconds(3))

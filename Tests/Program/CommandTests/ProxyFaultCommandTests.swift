@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import Wire
 
 extension CommandTests {
     /// Faults of `slowlane proxy`, and its reasons to stop.
@@ -131,6 +132,79 @@ extension CommandTests {
             _ = await shell.end()
             #expect(shell.errors.text.hasSuffix("stopped\n"), "\(shell.errors.text)")
             withExtendedLifetime(listener) {}
+        }
+
+        /// Two proxies that start at different times are at the same position; a future start waits.
+        @Test func anAbsoluteStartGivesThePositionOfTheTimeline() async throws {
+            func status(_ start: Date) async throws -> String {
+                let text = start.ISO8601Format()
+                let command = try Command([
+                    "proxy", "--upstream", "9", "--timeline", "0s: 3g, 10m: edge, 9h: wifi", "--timeline-start", text,
+                ])
+                #expect(
+                    try await command.output.line(with: "listening on ").hasSuffix(
+                        ", timeline inline, start \(text)"))
+                command.type("status\nquit\n")
+                #expect(await command.end() == 0)
+                return String(
+                    try #require(command.output.text.split(separator: "\n").first { $0.hasPrefix("ok profile") }))
+            }
+            func seconds(_ status: String, _ before: String) throws -> Double {
+                let rest = try #require(status.range(of: before), "\(status)")
+                return try #require(Double(status[rest.upperBound...].prefix { $0.isNumber || $0 == "." }))
+            }
+            let past = Date(timeIntervalSince1970: Date.now.timeIntervalSince1970.rounded() - 3600)
+            for _ in 0..<2 {
+                let found = try await status(past)
+                let now = Date.now.timeIntervalSince(past)
+                // Generous for a machine with other work.
+                #expect((now - 20...now).contains(try seconds(found, "timeline at ")), "\(found)")
+                #expect(found.contains("(edge, wifi in "), "\(found)")
+            }
+            let future = Date(timeIntervalSince1970: Date.now.timeIntervalSince1970.rounded() + 1000)
+            let waiting = try await status(future)
+            let left = future.timeIntervalSince(.now)
+            #expect((left - 0.1...left + 20).contains(try seconds(waiting, "timeline starts in ")), "\(waiting)")
+            #expect(waiting.contains("(3g, edge in "), "\(waiting)")
+        }
+
+        @Test(arguments: [
+            (["proxy", "--timeline-start", "2026-03-01T12:00:00Z"], "--timeline-start needs --timeline"),
+            (["proxy", "--timeline", "subway", "--timeline-start", "noon"], "'noon' must be a time of RFC 3339"),
+            (["link", "p", "edge", "--timeline-start", "2026-03-01T12:00:00Z"], "--timeline-start needs --timeline"),
+            (
+                ["server", "--timeline-start", "2026-02-30T12:00:00Z"],
+                "'2026-02-30T12:00:00Z' must be a time of RFC 3339"
+            ),
+        ]) func aWrongStartIsAUsageError(_ arguments: [String], _ message: String) async throws {
+            let result = try await Command.run(arguments + (arguments[0] == "proxy" ? ["--upstream", "9"] : []))
+            #expect(result.status == 64 && result.errors.contains(message), "\(result.errors)")
+        }
+
+        /// The proxies of two servers, one of which starts later.
+        @Test func theServersOfAFleetPlayTheSameMinute() async throws {
+            let folder = try TemporaryFolder()
+            let config =
+                #"[{"name":"api","listen":"127.0.0.1:0","upstream":"127.0.0.1:9","link":{"timeline":"subway"}}]"#
+            try Data(config.utf8).write(to: URL(filePath: folder.path("proxies.json")))
+            let start = Date(timeIntervalSince1970: Date.now.timeIntervalSince1970.rounded() - 100_000)
+            for _ in 0..<2 {
+                let server = try Command([
+                    "server", "--port", "0", "--config", folder.path("proxies.json"), "--timeline-start",
+                    start.ISO8601Format(),
+                ])
+                let line = try await server.output.line(with: "listening on ")
+                let url = String(try #require(line.split(separator: " ").first { $0.hasPrefix("http://") }))
+                let path = "\(url)/slowlane/v1/proxies/api/timeline"
+                let (_, data, _) = try await blocking { try runProgram("/usr/bin/curl", ["-sS", path]) }
+                let now = Date.now.timeIntervalSince(start) * 1000
+                let timeline = try #require(JSONText.parse(data.utf8))
+                #expect((now - 20_000...now).contains(timeline["position_ms"].number ?? 0), "\(timeline)")
+                let shown = try await Command.run("link", "api", "--json", "--host", url)
+                #expect(shown.output.contains(#""start":"\#(start.ISO8601Format())""#), "\(shown)")
+                server.signal(SIGTERM)
+                #expect(await server.end() == 0)
+            }
         }
 
         @Test func theStatusNamesThePositionOfTheTimeline() async throws {

@@ -246,6 +246,56 @@ extension CommandTests {
                 ])
         }
 
+        /// The command of each case, passed or failed, gives the result of the case.
+        @Test func eachCaseOfAJUnitReportHasTheCommandThatRepeatsIt() async throws {
+            let folder = try Self.folder(["a": Self.pass, "b": Self.fail, "c": Self.inconclusive])
+            let junit = folder.path("results.xml")
+            #expect(try await Command.run("run", folder.url.path, "--seed", "41", "--junit", junit).status == 1)
+            let script = """
+                import json, sys, xml.etree.ElementTree as tree
+                cases = []
+                for case in tree.parse(sys.argv[1]).iter("testcase"):
+                    values = {each.get("name"): each.get("value") for each in case.iter("property")}
+                    lines = case.find("system-out").text.split("\\n")
+                    for name in ["seed", "network", "contract", "replay"]:
+                        assert name + ": " + values[name] in lines, lines
+                    command = [line for line in lines if line.startswith("replay: ")][0].removeprefix("replay: ")
+                    result = next((each.get("type") for each in case if each.tag in ("failure", "error")), "pass")
+                    cases.append([values["seed"], values["network"], values["contract"], command, result])
+                print(json.dumps(cases))
+                """
+            let read = try await runPython("python", ["-c", script, junit])
+            let cases = try #require(JSONText.parse(read.output.utf8), "\(read.output)").array
+            #expect(cases.count == 3)
+            for (values, expected) in zip(cases, [("pass", 0), ("expectation", 1), ("inconclusive", 3)]) {
+                let texts = values.array.map(\.displayText)
+                #expect(
+                    Array(texts.prefix(3)) == ["41", "A: 0s wifi", "compat"] && texts.last == expected.0, "\(texts)")
+                let program = "slowlane() { '\(Command.binary.path())' \"$@\"; }; "
+                let again = try Command(["-c", program + texts[3]], binary: URL(filePath: "/bin/sh"))
+                again.type("", andClose: true)
+                #expect(await again.end() == expected.1, "\(texts[3]): \(again.errors.text)")
+            }
+        }
+
+        @Test func theMovingPictureOfTheDemonstrationIsXML() async throws {
+            let folder = try TemporaryFolder()
+            let (first, second) = (folder.path("first.svg"), folder.path("second.SVG"))
+            for path in [first, second] {
+                let result = try await Command.run("demo", "--record", path)
+                #expect(result.status == 0 && result.output == "\(path): open it in a browser\n", "\(result)")
+            }
+            #expect(try Data(contentsOf: URL(filePath: first)) == Data(contentsOf: URL(filePath: second)))
+            let script = """
+                import sys, xml.etree.ElementTree as tree
+                root = tree.parse(sys.argv[1]).getroot()
+                assert not list(root.iter("{http://www.w3.org/2000/svg}script"))
+                print(root.tag, len(list(root.iter("{http://www.w3.org/2000/svg}text"))))
+                """
+            let read = try await runPython("python", ["-c", script, first])
+            #expect(read.status == 0 && read.output.hasPrefix("{http://www.w3.org/2000/svg}svg "), "\(read.output)")
+        }
+
         @Test func onGitHubFailuresAreAnnotations() async throws {
             let folder = try Self.folder(["a": Self.pass, "b": Self.fail])
             let summary = folder.path("summary.md")

@@ -326,7 +326,7 @@ class Page {
     return this.change(async () => {
       const { data } = await call("GET", proxyPath(name, "/timeline"));
       if (!data?.next) throw new CallError(0, `The timeline of ${visible(name)} has no further change.`);
-      const next = Math.ceil(data.position_ms + data.next.in_ms);
+      const next = Math.ceil(Math.min(data.position_ms, data.round_ms) + data.next.in_ms);
       return call("PATCH", proxyPath(name, "/timeline"), { position_ms: next });
     });
   }

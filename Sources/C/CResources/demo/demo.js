@@ -4,7 +4,7 @@
   const length = 60_000;
   const steps = [
     {
-      t: 0, name: "As usual", line: "Two devices, one account. Type on either one.", see: "It works as usual.",
+      t: 0, name: "As usual", line: "Two devices, one account.", see: "It works as usual.",
       legacy: "It works as usual.",
     },
     {
@@ -215,7 +215,8 @@
     const index = steps.findLastIndex((step) => state.t >= step.t);
     const step = steps[Math.max(0, index)];
     setText(caption.step, `step ${index + 1} of ${steps.length}: ${step.name}`);
-    setText(caption.line, step.line);
+    // Only a run over real sockets has fields for text.
+    setText(caption.line, step.line + (index === 0 && state.live ? " Type on either one." : ""));
     setText(caption.see, state.client === "legacy" ? step.legacy : step.see);
     stepButtons.forEach((button, number) => button.setAttribute("aria-pressed", String(number === index)));
     for (const [client, button] of clientButtons) button.setAttribute("aria-pressed", String(client === state.client));

@@ -156,15 +156,6 @@ extension Scenario.Workload: ScenarioPart {}
 extension StateCondition: ScenarioPart {}
 extension Expectation.Traffic: ScenarioPart {}
 
-extension Timeline {
-    static func links(of phase: Phase) -> [NamedConditions] {
-        switch phase {
-        case .hold(let link), .ramp(let link, _): [link]
-        case .flap(let intervals, _): intervals.map(\.link)
-        }
-    }
-}
-
 extension Timeline.Phase {
     func mappingLinks(_ change: (Timeline.NamedConditions) -> Timeline.NamedConditions) -> Timeline.Phase {
         switch self {

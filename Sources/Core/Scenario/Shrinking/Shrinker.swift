@@ -190,7 +190,7 @@ public struct Shrinker {
     private mutating func useNamesOfFiles() {
         let (unnamed, profile) = (environment.unnamedLink, environment.profile)
         func isNamed(_ link: Timeline.NamedConditions) -> Bool { profile(link.name) == link || link.name == unnamed }
-        let links = current.devices.flatMap { $0.network.flatMap { Timeline.links(of: $0.phase) } }
+        let links = current.devices.flatMap { $0.network.flatMap { $0.phase.links } }
         if links.allSatisfy(isNamed) { return }
         func replacing(_ link: @escaping (Timeline.NamedConditions) -> Timeline.NamedConditions) -> Scenario {
             var candidate = current

@@ -4,6 +4,7 @@ internal import LiveWorld
 internal import Scenario
 internal import Synchronization
 internal import Wire
+internal import Worlds
 
 /// The demonstration: one scenario of sixty seconds, in virtual time or over real sockets, and its page.
 public struct Demo: Sendable {
@@ -142,6 +143,12 @@ public struct Demo: Sendable {
             defer { lock.unlock() }
             return history.object(entry)
         }
+    }
+
+    /// Runs the scenario in virtual time, and returns its story as a moving picture in SVG.
+    public func picture() throws -> String {
+        let run = try run(.current, .simulated)
+        return DemoPicture.svg(of: try worlds.simulated(run, nil).history, run.scenario)
     }
 
     // MARK: Pages

@@ -80,6 +80,7 @@ public enum JUnitReport {
         let run = summary.run
         var properties: [(key: String, value: String)] = [
             ("seed", "\(run.seed)"), ("world", run.world.rawValue), ("variant", run.variant ?? "none"),
+            ("network", run.network), ("contract", run.contract ?? "none"), ("replay", run.replayText),
             ("duration_ns", "\(summary.duration.count)"), ("events", "\(summary.eventCount)"),
         ]
         if let digest = summary.digest { properties.append(("digest", digest)) }
@@ -100,9 +101,12 @@ public enum JUnitReport {
             text += "<property\(attributes([("name", property.key), ("value", property.value)]))/>\n"
         }
         text += "</properties>\n"
-        if !summary.impossible.isEmpty {
-            text += "<system-out>\(escaped(summary.impossibleLines.joined(separator: "\n")))</system-out>\n"
-        }
+        // Many readers show the output and no properties.
+        let output =
+            ["seed", "network", "contract", "replay"].flatMap { name in
+                properties.filter { $0.key == name }.map { "\($0.key): \($0.value)" }
+            } + summary.impossibleLines
+        text += "<system-out>\(escaped(output.joined(separator: "\n")))</system-out>\n"
         return text + "</testcase>\n"
     }
 

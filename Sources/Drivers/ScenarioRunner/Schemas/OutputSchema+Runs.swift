@@ -99,6 +99,10 @@ extension OutputSchema {
                 "mutant": {
                   "type": [ "string", "null" ]
                 },
+                "network": { "type": "string" },
+                "contract": {
+                  "type": [ "string", "null" ]
+                },
                 "result": {
                   "enum": [ "pass", "fail", "inconclusive", "error" ]
                 },

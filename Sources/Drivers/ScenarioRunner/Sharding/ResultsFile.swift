@@ -163,7 +163,8 @@ extension RunSummary {
         }
         let run = RunIdentity(
             index: index, scenario: scenario, variant: line["variant"].text, fullName: line["name"].text ?? scenario,
-            source: source, world: world, seed: seed, mutants: line["mutant"].text, replay: line["replay"].texts,
+            source: source, world: world, seed: seed, mutants: line["mutant"].text,
+            network: line["network"].text ?? "", contract: line["contract"].text, replay: line["replay"].texts,
             isCanary: isCanary)
         self.init(
             run: run, result: result, checks: checks,

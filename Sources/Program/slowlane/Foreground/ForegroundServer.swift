@@ -2,6 +2,7 @@ internal import CommandSupport
 internal import ControlAPI
 internal import Determinism
 internal import Foundation
+internal import LinkModel
 internal import Logging
 internal import NIOPosix
 internal import Proxy
@@ -34,6 +35,8 @@ struct ForegroundServer {
     var configurationPath: String?
     /// The random seed; a random one by default.
     var seed = UInt64.random(in: 0..<(1 << 53))
+    /// The start of timelines that have none of their own.
+    var timelineStart: TimelineStart?
     /// The limits.
     var limits = ServerLimits()
     /// The metrics under Toxiproxy's path `/metrics`.
@@ -89,7 +92,7 @@ struct ForegroundServer {
         }
         let api = API(
             seed: seed, limits: limits, metrics: metrics, version: SlowlaneVersion.current,
-            dashboard: dashboard,
+            dashboard: dashboard, timelineStart: timelineStart,
             authority: { () throws(CertificateAuthorityError) in try AuthorityFolder.ofUser().load() },
             on: MultiThreadedEventLoopGroup.singleton, logger: logger)
         // A signal may arrive as soon as the line "listening" is printed.

@@ -82,7 +82,9 @@ struct InteractiveProxy {
         self.stops = stops
         self.adopted = adopted
         forward = isForward ? ForwardCommands(proxy) : nil
-        playback = timeline.map { TimelinePlayback($0, startingAt: .now) }
+        playback = timeline.map {
+            TimelinePlayback($0, from: $0.start?.offsetNow ?? .zero, startingAt: .now)
+        }
     }
 
     /// Prints the addresses of the proxy, and a warning if other machines can reach the upstream through it.
@@ -253,7 +255,7 @@ struct InteractiveProxy {
         } else {
             await proxy.setConditions(await proxy.status().link.conditions)
         }
-        return "ok pause at \(TimeFormat.seconds(playback.position(at: .now)))"
+        return "ok pause at \(TimeFormat.seconds(max(.zero, playback.position(at: .now))))"
     }
 
     /// Continues the timeline at a time, or where it was paused.
@@ -263,12 +265,14 @@ struct InteractiveProxy {
         playback.resume(from: position, at: .now)
         self.playback = playback
         await startTimeline(playback.file, from: position)
-        return "ok \(time == nil ? "resume" : "seek") at \(TimeFormat.seconds(position))\(outageNote)"
+        return "ok \(time == nil ? "resume" : "seek") at \(TimeFormat.seconds(max(.zero, position)))\(outageNote)"
     }
 
     private static let noTimeline = "error no timeline is running; start one with 'timeline NAME'"
 
     private mutating func startTimeline(_ file: TimelineFile, from position: Nanoseconds) async {
+        var file = file
+        file.start = nil
         if let adopted {
             await adopted.startTimeline(file, from: position)
         } else {

@@ -25,7 +25,7 @@ enum LinkSource: Sendable {
     var text: String {
         switch self {
         case .constant(let conditions, let name, _): "profile \(name) (\(Units.conditions(conditions)))"
-        case .timeline(let file): "timeline \(file.id)"
+        case .timeline(let file): "timeline \(file.id)" + (file.start.map { ", start \($0)" } ?? "")
         case .unconditioned: "no conditions"
         }
     }
@@ -40,6 +40,13 @@ enum LinkSource: Sendable {
     var timeline: TimelineFile? {
         if case .timeline(let file) = self { return file }
         return nil
+    }
+
+    /// Returns the conditions with an absolute start of their timeline.
+    func starting(at start: TimelineStart?) -> LinkSource {
+        guard case .timeline(var file) = self else { return self }
+        file.start = start
+        return .timeline(file)
     }
 
     /// The reason why no connection to a server is possible at some time, with a remedy; `nil` if one always is.
@@ -60,7 +67,7 @@ enum LinkSource: Sendable {
     func apply(to configuration: inout ProxyConfiguration) {
         switch self {
         case .constant(let conditions, _, _): configuration.conditions = conditions
-        case .timeline(let file): configuration.timeline = file.timeline
+        case .timeline(let file): (configuration.timeline, configuration.timelineStart) = (file.timeline, file.start)
         case .unconditioned: break
         }
     }

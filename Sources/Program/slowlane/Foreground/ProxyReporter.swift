@@ -1,4 +1,5 @@
 internal import CommandSupport
+internal import Determinism
 internal import Foundation
 internal import Impairment
 internal import LinkModel
@@ -78,7 +79,9 @@ final class ProxyReporter: Sendable {
     /// Returns the position of a timeline in words.
     private static func timeline(_ position: TimelineRun.Position) -> String {
         let name = position.isRamping ? "ramp to \(position.name)" : position.name
-        var text = "timeline at \(TimeFormat.seconds(position.time)) (\(name)"
+        let isWaiting = position.elapsed < .zero
+        let time = TimeFormat.seconds(isWaiting ? .zero - position.elapsed : position.time)
+        var text = "timeline \(isWaiting ? "starts in" : "at") \(time) (\(name)"
         if let next = position.nextName, let time = position.nextChange {
             text += ", \(next) in \(TimeFormat.seconds(time))"
         }

@@ -4,12 +4,14 @@ internal import Determinism
 /// The position of a running or paused timeline. The caller supplies the times of a monotonic clock.
 struct TimelinePlayback {
     let file: TimelineFile
-    private var offset = Nanoseconds.zero
+    private var offset: Nanoseconds
     /// The start of the current run; `nil` while paused.
     private var startTime: ContinuousClock.Instant?
 
-    init(_ file: TimelineFile, startingAt now: ContinuousClock.Instant) {
+    /// Starts at a position, which is negative before an absolute start.
+    init(_ file: TimelineFile, from position: Nanoseconds = .zero, startingAt now: ContinuousClock.Instant) {
         self.file = file
+        offset = position
         startTime = now
     }
 
