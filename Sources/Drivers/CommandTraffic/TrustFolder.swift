@@ -27,7 +27,7 @@ package struct TrustFolder: Sendable {
     /// The variables whose file replaces the certificates of a program.
     static let replacingNames = [
         "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
-        "PERL_LWP_SSL_CA_FILE", "PIP_CERT",
+        "PERL_LWP_SSL_CA_FILE", "PIP_CERT", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
     ]
     /// The variables whose file adds certificates to those of a program.
     static let addingNames = ["NODE_EXTRA_CA_CERTS"]

@@ -33,7 +33,7 @@ import Testing
         let trust = try trust()
         #expect(try text("SSL_CERT_FILE", trust) == "-----BEGIN system\n-----BEGIN own\n")
         #expect(try text("NODE_EXTRA_CA_CERTS", trust) == "-----BEGIN own\n")
-        #expect(trust.variables.count == 9 && trust.limitations.isEmpty)
+        #expect(trust.variables.count == 10 && trust.limitations.isEmpty)
         #expect(Set(trust.variables.map(\.value)).count == 2)
         trust.remove()
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["system.pem"])

@@ -149,7 +149,7 @@ import Testing
 
     private static let names = [
         "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "AWS_CA_BUNDLE", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
-        "PERL_LWP_SSL_CA_FILE", "PIP_CERT", "NODE_EXTRA_CA_CERTS",
+        "PERL_LWP_SSL_CA_FILE", "PIP_CERT", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "NODE_EXTRA_CA_CERTS",
     ]
 
     @Test(arguments: ["env", "auto"]) func aCommandTrustsTheAuthorityOfItsRun(_ mode: String) throws {

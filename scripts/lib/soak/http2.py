@@ -13,7 +13,7 @@ Part `clients`: curl, httpx, nghttp, Node and grpcio send a POST that meets a fa
 server have seen, and what the client reports. Then the third POST of each client meets a fault, --repeats times.
 
 Part `intercept`: clients of HTTPS, which scripts/soak installs if they are missing (Debian and Ubuntu), run by `slowlane with --intercept`
-in both modes, --repeats times each; --client selects those whose names contain a text. Each one sends four POST requests, of which the
+in both modes, --repeats times each; --client selects those whose names match a regular expression. Each one sends four POST requests, of which the
 third one meets a fault, and reads data. The bytes must be right in both directions, and the fault must hit exactly the third POST that the
 server has executed.
 

@@ -155,7 +155,7 @@ def run(a):
         print("| client | protocol | mode | runs that are right | POST requests that the server has executed |\n|---|---|---|---|---|")
         number = 0
         for client in clients(folder, origin.site):
-            if a.client and a.client not in client.name:
+            if a.client and not re.search(a.client, client.name):
                 continue
             for mode in client.modes:
                 counts = collections.Counter()
