@@ -20,6 +20,9 @@ extension SharedLink {
     /// Whether the link has a fault rule.
     public var hasFaultRules: Bool { recorder.exchanges.hasRules }
 
+    /// Whether exchanges are read, for fault rules or observers.
+    public var tracksExchanges: Bool { recorder.needsExchanges }
+
     /// The maximum number of fault rules of a link.
     public static var faultRulesMax: Int { ExchangeRegistry.rulesMax }
 

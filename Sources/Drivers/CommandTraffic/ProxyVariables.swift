@@ -36,6 +36,14 @@ package struct ProxyVariables {
         ]
     }
 
+    /// Returns the variables to set in connect mode. The resolver of gRPC (c-ares) accepts only responses from the address of
+    /// the name server, which those of the proxy do not have; the system's resolver accepts them.
+    ///
+    /// - Parameter environment: The present variables, which are kept.
+    package static func variablesOfRedirection(_ environment: [String: String]) -> [(name: String, value: String)] {
+        [("GRPC_DNS_RESOLVER", "native")].filter { environment[$0.0] == nil }
+    }
+
     /// Browsers with Chromium's flags.
     private static let chromiumNames: Set<String> = [
         "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "google-chrome-beta", "chrome",

@@ -17,6 +17,9 @@ extension LinkDriver {
     /// Whether the link has a fault rule.
     var hasFaultRules: Bool { link.hasFaultRules }
 
+    /// Whether exchanges are read, for fault rules or observers.
+    var tracksExchanges: Bool { link.tracksExchanges }
+
     /// The number of open connections to whose exchanges fault rules do not apply.
     var untrackedConnectionCount: Int {
         // Each connection inside TLS is one of another link, too, where it is not tracked.

@@ -76,7 +76,8 @@ extension ProxyCore {
     /// cycle.
     func updateReadSizes() {
         let share = configuration.buffers.bytesMax(connections: sessions.count)
-        readSizeLimit.value = max(Self.conditionedReadBytesMax, share / Int(Self.readsPerCycle))
+        let limit = max(Self.conditionedReadBytesMax, share / Int(Self.readsPerCycle))
+        readSizeLimit.value = linkDriver.tracksExchanges ? min(limit, Self.trackedReadBytesMax) : limit
     }
 
     // MARK: Dialling

@@ -71,6 +71,9 @@ final class ProxyCore {
 
     /// The maximum number of bytes of one read. Reads start with 4 KiB and grow with the data that arrives.
     static let readBytesMax = 256 << 10
+    /// The same while exchanges are tracked: 38 bytes are a stream of HTTP/2 and its end, the events of a whole cycle are
+    /// handled before another socket is read, and no connection may make the others wait for long.
+    static let trackedReadBytesMax = 32 << 10
     /// Reads of one socket per read cycle. A pause takes effect at the end of a cycle, so this bounds how far a
     /// connection can exceed its share of the buffers.
     static let readsPerCycle: UInt = 4

@@ -69,6 +69,52 @@ import Musl
         try await group.shutdownGracefully()
     }
 
+    /// Streams of HTTP/2 that are reset at once (CVE-2023-44487) are much work in few bytes.
+    @Test func resetStreamsDoNotStopAnotherConnection() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let rule = FaultRule(method: "POST", path: "/never", point: .beforeRequest, action: .reset)
+        let (proxy, listener) = try await Self.start(on: group)
+        _ = try await proxy.addFaultRule(rule)
+        func connect() async throws -> (TestSocket, TestSocket) {
+            try await blocking { (try TestSocket.connect(port: proxy.address.port), try listener.accept()) }
+        }
+        var attack = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0]
+        for stream in stride(from: UInt32(1), to: 120_000, by: 2) {
+            let identifier = (0..<4).map { UInt8(truncatingIfNeeded: stream >> (24 - 8 * UInt32($0))) }
+            // HEADERS with END_STREAM and END_HEADERS: GET http /; RST_STREAM with CANCEL.
+            attack += [0, 0, 3, 1, 5] + identifier + [0x82, 0x86, 0x84]
+            attack += [0, 0, 4, 3, 0] + identifier + [0, 0, 0, 8]
+        }
+        let (client, server) = try await connect()
+        let (attacker, victim) = try await connect()
+        let (bytes, isOver) = (attack, NIOLockedValueBox(false))
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await blocking { try attacker.send(bytes) } }
+            tasks.addTask {
+                try await blocking {
+                    try victim.send([0, 0, 0, 4, 0, 0, 0, 0, 0])
+                    _ = try victim.receive(exactly: bytes.count)
+                }
+                isOver.withLockedValue { $0 = true }
+            }
+            let start = ContinuousClock.now
+            var longest = Duration.zero
+            while !isOver.withLockedValue({ $0 }) {
+                let sent = ContinuousClock.now
+                try await blocking {
+                    try client.send([1, 2, 3])
+                    #expect(try server.receive(exactly: 3) == [1, 2, 3])
+                }
+                longest = max(longest, ContinuousClock.now - sent)
+            }
+            let total = ContinuousClock.now - start
+            try await tasks.waitForAll()
+            #expect(longest * 2 < total, "one of the round trips during \(total) took \(longest)")
+        }
+        await proxy.stop(grace: .zero)
+        try await group.shutdownGracefully()
+    }
+
     /// Some connections are closed per turn; calls return before all are closed.
     @Test func manyConnectionsAreClosedOverSeveralTurns() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)

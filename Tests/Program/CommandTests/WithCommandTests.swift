@@ -168,6 +168,26 @@ import Musl
         #expect(forced.status == 69)
     }
 
+    /// The resolver of gRPC does not accept the responses of the proxy.
+    @Test(.enabled(if: hasConnectMode)) func callsOfGRPCReachAServerWithAMappedName() async throws {
+        let script = """
+            import concurrent.futures, os, subprocess, sys, grpc
+            server = grpc.server(concurrent.futures.ThreadPoolExecutor(1))
+            handler = grpc.unary_unary_rpc_method_handler(lambda request, _: request + b"!")
+            server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("a.A", {"Call": handler}),))
+            port = server.add_insecure_port("127.0.0.1:0")
+            server.start()
+            call = "import grpc; print(grpc.insecure_channel('grpc.test:80').unary_unary('/a.A/Call')(b'text', timeout=20))"
+            words = [sys.argv[1], "with", "--mode", "connect", "--map", "grpc.test=127.0.0.1:%d" % port, "--", sys.executable, "-c", call]
+            print(subprocess.run(words, capture_output=True, text=True).stdout, end="")
+            """
+        let python = Repository.root.appending(path: ".build/python/bin/python").path()
+        let (status, output, errors) = try await blocking {
+            try runProgram(python, ["-c", script, Command.binary.path()])
+        }
+        #expect(status == 0 && output == "b'text!'\n", "\(output)\(errors)")
+    }
+
     /// 192.0.2.0/24 and 2001:db8::/32 are for documentation (RFC 5737, RFC 3849).
     @Test(.enabled(if: hasConnectMode)) func hostileCallsEndAsTheKernelEndsThem() async throws {
         let server = try Server()

@@ -1,6 +1,6 @@
 """Compares connections of HTTP/2 with and without the proxy, and counts the attempts of real clients under faults of streams.
 
-    scripts/soak http2 [--part all] [--streams 10000] [--seed 1] [--repeats 20] [--program PATH]
+    scripts/soak http2 [--part all] [--streams 10000] [--seed 1] [--repeats 20] [--client NAME] [--verbose] [--program PATH]
 
 Part `compare`: peers of Python's h2 exchange --streams streams of random sizes, with trailers, interim responses, padding, resets and
 refusals, directly and through a proxy with a fault rule that matches none of them. Each frame that a peer has sent must arrive at the
@@ -11,6 +11,11 @@ Part `faults`: one stream in 100 meets a fault; the others complete, and the win
 
 Part `clients`: curl, httpx, nghttp, Node and grpcio send a POST that meets a fault. The table says how many requests the proxy and the
 server have seen, and what the client reports. Then the third POST of each client meets a fault, --repeats times.
+
+Part `intercept`: clients of HTTPS, which scripts/soak installs if they are missing (Debian and Ubuntu), run by `slowlane with --intercept`
+in both modes, --repeats times each; --client selects those whose names match a regular expression. Each one sends four POST requests, of which the
+third one meets a fault, and reads data. The bytes must be right in both directions, and the fault must hit exactly the third POST that the
+server has executed.
 
 Exit status 1 if a check fails.
 """
@@ -205,10 +210,12 @@ class Comparison:
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/soak http2", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=["all", "compare", "faults", "clients"], default="all")
+    parser.add_argument("--part", choices=["all", "compare", "faults", "clients", "intercept"], default="all")
     parser.add_argument("--streams", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--client", metavar="NAME")
+    parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--program")
     a = parser.parse_args()
     if not a.program:
@@ -224,6 +231,10 @@ def main():
         comparison.faults()
     if a.part in ("all", "clients"):
         comparison.failures += http2_clients.run(a, Proxy)
+    if a.part in ("all", "intercept"):
+        # Imported here, because the other parts need none of its packages.
+        import http2_intercept
+        comparison.failures += http2_intercept.run(a)
     for failure in comparison.failures:
         print("failure: %s" % failure)
     print("FAIL: %d failures" % len(comparison.failures) if comparison.failures else "pass")

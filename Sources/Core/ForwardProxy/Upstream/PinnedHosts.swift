@@ -1,21 +1,27 @@
 /// The hosts whose clients do not accept the certificates of a proxy that ends their TLS: their connections pass as they
 /// are.
 ///
-/// A client says so with an alert of TLS, or closes the connection instead of completing the handshake. The latter may have
-/// other causes, such as a timeout of the client; it counts if it happens ``closingsMax`` times in a row, and if no client
+/// A client says so with an alert of TLS, or closes the connection instead of completing the handshake. A host is recorded
+/// if this happens ``refusalsMax`` times in a row: a browser whose user accepts any certificate sends an alert, too, and
+/// then connects again. A closing may also have other causes, such as a timeout of the client; it counts only if no client
 /// has ever completed a handshake.
 public struct PinnedHosts: Hashable, Sendable {
+    /// The handshakes with a host.
+    private struct Handshakes: Hashable {
+        var refusedInARow = 0
+        var isAnyComplete = false
+    }
+
     /// The hosts, in the order in which they were recorded.
     public private(set) var hosts: [String] = []
     /// The same as bytes, because comparing strings would normalise them.
     private var keys: Set<[UInt8]> = []
-    /// The handshakes that clients have closed in a row; -1 for a host with a complete handshake.
-    private var closings: [[UInt8]: Int] = [:]
+    private var handshakes: [[UInt8]: Handshakes] = [:]
 
     /// The greatest number of hosts; further ones are not recorded.
     public static let hostsMax = 1_000
-    /// The number of handshakes in a row that clients close after the certificate before their host is recorded.
-    public static let closingsMax = 3
+    /// The number of handshakes in a row that clients refuse before their host is recorded.
+    public static let refusalsMax = 3
 
     /// Creates an empty table.
     public init() {}
@@ -32,27 +38,33 @@ public struct PinnedHosts: Hashable, Sendable {
         }
     }
 
-    /// Records an alert about the certificate. Returns whether the host is new.
-    public mutating func recordAlert(_ host: String) -> Bool {
-        let key = Array(host.utf8)
-        guard keys.count < Self.hostsMax, keys.insert(key).inserted else { return false }
-        hosts.append(host)
-        closings[key] = nil
-        return true
-    }
+    /// Records an alert about the certificate. Returns the number of refusals in a row, with which the host is recorded if
+    /// it is ``refusalsMax``; 0 if the alert does not count.
+    public mutating func recordAlert(_ host: String) -> Int { recordRefusal(host, countsAfterHandshake: true) }
 
-    /// Records a handshake that the client has closed after the certificate. Returns whether the host is a new one.
-    public mutating func recordClosing(_ host: String) -> Bool {
+    /// Records a handshake that the client has closed after the certificate. Returns the same as ``recordAlert(_:)``.
+    public mutating func recordClosing(_ host: String) -> Int { recordRefusal(host, countsAfterHandshake: false) }
+
+    private mutating func recordRefusal(_ host: String, countsAfterHandshake: Bool) -> Int {
         let key = Array(host.utf8)
-        let count = closings[key]
-        guard count != -1, count != nil || closings.count < Self.hostsMax else { return false }
-        closings[key] = (count ?? 0) + 1
-        return closings[key] == Self.closingsMax && recordAlert(host)
+        guard keys.count < Self.hostsMax, !keys.contains(key) else { return 0 }
+        guard handshakes[key] != nil || handshakes.count < Self.hostsMax else { return 0 }
+        var record = handshakes[key] ?? Handshakes()
+        guard countsAfterHandshake || !record.isAnyComplete else { return 0 }
+        record.refusedInARow += 1
+        let isLast = record.refusedInARow >= Self.refusalsMax
+        handshakes[key] = isLast ? nil : record
+        if isLast {
+            keys.insert(key)
+            hosts.append(host)
+        }
+        return record.refusedInARow
     }
 
     /// Records a complete handshake.
     public mutating func recordHandshake(_ host: String) {
         let key = Array(host.utf8)
-        if closings[key] != nil || closings.count < Self.hostsMax { closings[key] = -1 }
+        guard handshakes[key] != nil || handshakes.count < Self.hostsMax else { return }
+        handshakes[key] = Handshakes(isAnyComplete: true)
     }
 }

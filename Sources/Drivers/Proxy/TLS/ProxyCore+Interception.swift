@@ -64,26 +64,34 @@ extension ProxyCore {
 
     /// Records that a client has refused the certificate with an alert.
     func clientHasRefused(_ host: String, alert: UInt8, of session: Session) {
-        guard interception.pinned.recordAlert(host) else { return }
-        warnThatHostIsPinned(
-            host, "has refused the certificate of the proxy (\(TLSFailure.name(ofAlert: alert)))", session)
+        let count = interception.pinned.recordAlert(host)
+        let text = "the client has refused the certificate of the proxy (\(TLSFailure.name(ofAlert: alert)))"
+        if count == PinnedHosts.refusalsMax {
+            warnThatHostIsPinned(host, text, session)
+        } else if count == 1 {
+            warnOfRefusal("TLS: \(text)", host, session)
+        }
     }
 
     /// Records that a client has closed the connection when it had the certificate.
     func clientHasClosed(_ host: String, of session: Session) {
-        guard interception.pinned.recordClosing(host) else { return }
+        guard interception.pinned.recordClosing(host) == PinnedHosts.refusalsMax else { return }
         warnThatHostIsPinned(
-            host, "has closed \(PinnedHosts.closingsMax) connections in a row after the certificate of the proxy",
-            session)
+            host, "the client has closed the connection after the certificate of the proxy", session)
     }
 
     private func warnThatHostIsPinned(_ host: String, _ text: String, _ session: Session) {
-        let reason = "TLS: the client \(text); connections to \(host) pass as they are from now on"
+        warnOfRefusal(
+            "TLS: \(text); it is refusal \(PinnedHosts.refusalsMax) in a row, and connections to \(host) pass as they are from now on",
+            host, session)
+    }
+
+    private func warnOfRefusal(_ reason: String, _ host: String, _ session: Session) {
         session.driver.reportNotHTTP(reason, session)
         logger.warning(
             """
             \(Self.printable(reason)); if the client can trust the authority of the proxy, let it do so and restart the \
-            proxy; else leave the host out of --intercept
+            proxy; else leave \(Self.printable(host)) out of --intercept
             """)
     }
 

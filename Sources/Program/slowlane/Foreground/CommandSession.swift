@@ -105,6 +105,7 @@ struct CommandSession {
                 return try CommandProcess(
                     proxyVariables.command(command), variables: variables, openFilesMax: openFilesMax)
             case .connect:
+                variables += ProxyVariables.variablesOfRedirection(ProcessInfo.processInfo.environment)
                 if trust?.javaOptions != nil { variables.append(("JAVA_TOOL_OPTIONS", java)) }
                 return try CommandProcess(
                     command, variables: variables, openFilesMax: openFilesMax,
