@@ -410,13 +410,18 @@ import Testing
         let conditions = Conditions(
             up: DirectionConditions(rate: .kilobits(100), delay: .milliseconds(100)),
             down: DirectionConditions(rate: .kilobits(100), delay: .milliseconds(100)))
+        // The shortest of some times, because a busy machine makes them longer, never shorter.
         var times: [Double] = []
         for hosts in ["localhost", "other.test"] {
             try await withInterception(to: server.port, hosts: hosts, { $0.conditions = conditions }) { context in
-                let reply = try await context.curl(
-                    ["-o", "/dev/null", "-w", "%{time_appconnect}"], "https://localhost:\(context.port)/a",
-                    trusting: .either)
-                times.append(Double(reply.output) ?? 0)
+                var shortest = Double.infinity
+                for _ in 0..<5 {
+                    let reply = try await context.curl(
+                        ["-o", "/dev/null", "-w", "%{time_appconnect}"], "https://localhost:\(context.port)/a",
+                        trusting: .either)
+                    shortest = min(shortest, Double(reply.output) ?? .infinity)
+                }
+                times.append(shortest)
             }
         }
         #expect(times.count == 2 && times[1] > 0.4 && abs(times[0] / times[1] - 1) < 0.05, "\(times)")
