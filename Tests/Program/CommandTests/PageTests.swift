@@ -115,7 +115,7 @@ import Testing
         let calls = lines.compactMap { line in
             line.firstMatch(of: /args: \[(.*)\]$/)?.1.split(separator: ", ").map(String.init)
         }
-        #expect(calls.count == 2)
+        #expect(calls.count == 3)
         for words in calls {
             let help = try await Command.run(words[0], "--help").output
             for option in words where option.hasPrefix("--") {
