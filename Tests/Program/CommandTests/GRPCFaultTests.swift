@@ -14,8 +14,10 @@ extension CommandTests {
         }
 
         /// Runs a client through a proxy with a fault. Returns the lines of client and server, and what the proxy has logged.
+        ///
+        /// - Parameter last: Words of the log that the proxy writes at the end of the connection, before which it must not stop.
         private static func run(
-            _ client: String, _ fault: String
+            _ client: String, _ fault: String, until last: String? = nil
         ) async throws -> (client: [String], server: [String], log: String) {
             let server = try peer("serve")
             defer { server.signal(SIGKILL) }
@@ -25,6 +27,7 @@ extension CommandTests {
             let address = try #require(line.split(separator: " ").dropFirst(2).first)
             let caller = try peer(client, String(try #require(address.split(separator: ":").last)))
             #expect(await caller.end() == 0, "\(caller.errors.text)")
+            if let last { _ = try await proxy.errors.line(with: last) }
             proxy.type("quit\n")
             #expect(await proxy.end() == 0)
             #expect(proxy.output.text.contains("fired 1: \(fault)"), "\(proxy.output.text)")
@@ -80,7 +83,7 @@ extension CommandTests {
 
         @Test func aClientAcknowledgesEachPing() async throws {
             let rule = "POST /slowlane.Orders/List before-response ping"
-            let pinged = try await Self.run("list", rule)
+            let pinged = try await Self.run("list", rule, until: "PING")
             #expect(pinged.client == ["result 50 OK"])
             let counts = pinged.log.split(separator: "\n").first { $0.contains("PING") }?
                 .split(separator: " ").compactMap { Int($0) }
