@@ -3,7 +3,7 @@
     grpc_peer.py serve                prints its port, then a line per executed call
     grpc_peer.py naive PORT           creates five orders, and repeats a call that fails as it is
     grpc_peer.py keyed PORT           the same with a key per order, by which the server recognises a repeated call
-    grpc_peer.py upload PORT          sends 200 messages of one call (client streaming), and prints its status
+    grpc_peer.py upload PORT          sends 200 messages and END in one call (client streaming), and prints its status
     grpc_peer.py list PORT            reads 50 orders of one call (server streaming), and prints their number and the status
 """
 
@@ -14,6 +14,8 @@ import time
 import grpc
 
 SERVICE = "slowlane.Orders"
+#: The last message of an upload.
+END = b"end"
 
 
 def serve():
@@ -28,14 +30,14 @@ def serve():
         return b"created"
 
     def upload(messages, context):
-        count, is_whole = 0, True
+        count, last = 0, None
         try:
             for message in messages:
-                count += len(message)
+                count, last = count + len(message), message
         except grpc.RpcError:
-            is_whole = False
-        # A call may end without its last message, and the context may not know it yet.
-        print("uploaded", count) if is_whole and context.is_active() else print("aborted upload")
+            pass
+        # The messages of an aborted call may simply end, before the context knows it.
+        print("uploaded", count) if last == END else print("aborted upload")
         sys.stdout.flush()
         return b"%d" % count
 
@@ -71,6 +73,7 @@ def upload(channel):
         for _ in range(200):
             yield b"m" * 1000
             time.sleep(0.002)
+        yield END
 
     try:
         print("result", channel.stream_unary("/%s/Upload" % SERVICE)(messages(), timeout=10).decode())
