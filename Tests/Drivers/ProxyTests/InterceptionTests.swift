@@ -57,18 +57,43 @@ import Testing
         }
     }
 
-    /// The actions at two points each, and what a client sees: the status, all bytes of the response, and the result.
-    private static let table: [(rule: String, action: FaultAction, point: FaultPoint, status: Int, result: String)] = [
-        ("reset-1", .reset, .beforeResponse, 0, "error"), ("reset-2", .reset, .midResponse, 200, "error"),
-        ("close-1", .close, .beforeRequest, 0, "error"), ("close-2", .close, .midResponse, 200, "error"),
-        ("stall-1", .stall, .beforeRequest, 0, "timeout"), ("stall-2", .stall, .midResponse, 200, "timeout"),
-        ("delay-1", .delay(.milliseconds(700)), .beforeRequest, 200, "ok"),
-        ("delay-2", .delay(.milliseconds(700)), .midResponse, 200, "ok"),
-        ("throttle-1", .throttle(bytesPerSecond: 200_000), .midRequest, 200, "ok"),
-        ("throttle-2", .throttle(bytesPerSecond: 200_000), .midResponse, 200, "ok"),
-        ("respond-1", .respond(FaultResponse(status: 503)), .beforeRequest, 503, "ok"),
-        ("respond-2", .respond(FaultResponse(status: 503)), .beforeResponse, 503, "ok"),
-    ]
+    /// A fault and what a client sees: the status, the bytes of the response, and the result.
+    private struct Row {
+        let rule: String
+        let action: FaultAction
+        let point: FaultPoint
+        let status: Int
+        let bytes: Int
+        let result: String
+
+        /// Creates the row of an action at a point of a request with a response of 200 kB.
+        init(_ action: FaultAction, _ name: String, _ point: FaultPoint) {
+            rule = "\(name)-\(point.rawValue)"
+            self.action = action
+            self.point = point
+            let isLost = ["reset", "close", "stall"].contains(name)
+            switch point {
+            case .beforeRequest, .midRequest, .beforeRequestEnd, .beforeResponse:
+                status = isLost ? 0 : name == "respond" ? 503 : 200
+                bytes = isLost ? 0 : 200_000
+            case .afterResponseHead: (status, bytes) = (200, isLost ? 0 : 200_000)
+            case .midResponse: (status, bytes) = (200, isLost ? 100_000 : 200_000)
+            case .afterResponse: (status, bytes) = (200, 200_000)
+            }
+            result = !isLost || point == .afterResponse ? "ok" : name == "stall" ? "timeout" : "error"
+        }
+    }
+
+    /// Each action at each point, except a response after the head of another, a rate of no more bytes, and a RST after the
+    /// last byte, which may overtake it.
+    private static let table: [Row] = FaultPoint.allCases.flatMap { point in
+        [
+            point == .afterResponse ? nil : Row(.reset, "reset", point), Row(.close, "close", point),
+            Row(.stall, "stall", point), Row(.delay(.milliseconds(700)), "delay", point),
+            point == .afterResponse ? nil : Row(.throttle(bytesPerSecond: 200_000), "throttle", point),
+            point <= .beforeResponse ? Row(.respond(FaultResponse(status: 503)), "respond", point) : nil,
+        ].compactMap { $0 }
+    }
 
     @Test(arguments: [false, true]) func everyActionActsInsideOfTLS(isHTTP2: Bool) async throws {
         let server = try SecureHTTPServer(try TestCertificates.shared())
@@ -79,13 +104,19 @@ import Testing
                     port: context.port, authority: context.authority, isHTTP2: isHTTP2,
                     Self.table.map { "/\($0.rule)" } + ["/none"])
             }
-            for row in Self.table + [("none", .reset, .beforeRequest, 200, "ok")] {
+            let none = try #require(results["/none"])
+            #expect(none.status == 200 && none.bytes == 200_000 && none.result == "ok")
+            for row in Self.table {
                 let result = try #require(results["/\(row.rule)"], "\(row.rule)")
                 #expect(result.status == row.status && result.result == row.result, "\(row.rule): \(result)")
-                if row.result == "ok", row.status == 200 { #expect(result.bytes == 200_000, "\(row.rule)") }
-                if row.point == .midResponse, row.result != "ok" { #expect(result.bytes == 100_000, "\(row.rule)") }
-                if row.rule.hasPrefix("delay") { #expect(result.milliseconds >= 700) }
-                if row.rule.hasPrefix("throttle") { #expect(result.milliseconds >= 400) }
+                if row.status != 503 { #expect(result.bytes == row.bytes, "\(row.rule): \(result)") }
+                let isEarly = row.point < .afterResponse
+                if row.rule.hasPrefix("delay"), isEarly {
+                    #expect(result.milliseconds >= 700, "\(row.rule): \(result)")
+                }
+                if row.rule.hasPrefix("throttle"), isEarly {
+                    #expect(result.milliseconds >= 400, "\(row.rule): \(result)")
+                }
                 // A FIN ends all streams; the others have their responses.
                 if !row.rule.hasPrefix("close") { #expect(result.others == 300_000, "\(row.rule): \(result)") }
             }
