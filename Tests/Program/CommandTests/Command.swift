@@ -36,7 +36,7 @@ final class Command: Sendable {
         return Result(status: status, output: command.output.text, errors: command.errors.text)
     }
 
-    let output = Lines()
+    let output: Lines
     let errors = Lines()
     private let process: ChildProcess
     private let ended: AsyncStream<Int32>
@@ -46,6 +46,7 @@ final class Command: Sendable {
         self.process = process
         let (stream, source) = AsyncStream.makeStream(of: Int32.self)
         ended = stream
+        output = Lines(beside: errors)
         Thread.detachNewThread {
             source.yield(process.wait())
             source.finish()
@@ -88,6 +89,10 @@ final class Command: Sendable {
         }
 
         private let state = Mutex(State())
+        /// The stream of the errors, which messages about this stream show.
+        private let errors: Lines?
+
+        fileprivate init(beside errors: Lines? = nil) { self.errors = errors }
 
         var text: String { state.withLock { $0.text } }
 
@@ -107,7 +112,8 @@ final class Command: Sendable {
         func line(with part: String) async throws -> String {
             await wait { $0.text.contains(part) || $0.isFinished }
             let line = text.split(separator: "\n").first { $0.contains(part) }
-            return try #require(line.map(String.init), "no line with '\(part)' in: \(text)")
+            return try #require(
+                line.map(String.init), "no line with '\(part)' in: \(text); errors: \(errors?.text ?? "")")
         }
     }
 }
