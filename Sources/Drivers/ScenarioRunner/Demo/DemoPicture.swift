@@ -51,7 +51,7 @@ struct DemoPicture {
         Place(name: "B", owner: "Bo", title: "Bo's tablet", left: 710, link: (698, 568)),
     ]
     private static let linkNames = ["wifi": "Wi-Fi", "3g": "3G", "edge": "Edge", "100-loss": "tunnel: no network"]
-    /// The seconds for which the last moment is shown.
+    /// The time for which the last moment is shown.
     private static let restMilliseconds = 4000
 
     /// A message between a device and the server: a request or a response.
