@@ -41,7 +41,7 @@ extension CommandTests {
             // The server has executed all of them, and has sent its whole response to the third one.
             let lines = Set(server.output.text.split(separator: "\n").map(String.init))
             for number in 1...5 {
-                #expect(lines.contains("request \(2 * number - 1) POST /notes/\(number) 40000"))
+                #expect(lines.contains("request \(2 * number - 1) POST /notes/\(number) 12000"))
                 #expect(lines.contains("responded \(2 * number - 1)"))
             }
             proxy.type("faults\n")
