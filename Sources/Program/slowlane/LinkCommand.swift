@@ -48,9 +48,7 @@ struct LinkCommand: ControlCommand {
     var purpose: String { "change or show the link of proxy '\(name)'" }
 
     func validate() throws {
-        if timelineStart.timelineStart != nil, timeline == nil {
-            throw ValidationError("--timeline-start needs --timeline")
-        }
+        try timelineStart.check(timeline)
         let given = [
             profile != nil || figureOptions.isGiven, timeline != nil, netemDown != nil || netemUp != nil, clear,
         ]

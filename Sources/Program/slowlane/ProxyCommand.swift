@@ -216,9 +216,7 @@ struct ProxyCommand: AsyncParsableCommand {
     func validate() throws {
         try AddressArgument.check(listen, option: "--listen")
         try validateUpstream()
-        if timelineStart.timelineStart != nil, link.timeline == nil {
-            throw ValidationError("--timeline-start needs --timeline")
-        }
+        try timelineStart.check(link.timeline)
         guard Endpoint(listen) != nil else {
             throw ValidationError("--listen '\(listen)' must be HOST:PORT, such as 127.0.0.1:9000, [::1]:9000 or 9000")
         }

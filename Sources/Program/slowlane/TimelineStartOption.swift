@@ -14,4 +14,9 @@ struct TimelineStartOption: ParsableArguments {
             return start
         })
     var timelineStart: TimelineStart?
+
+    /// Throws unless there is a timeline to start.
+    func check(_ timeline: String?) throws {
+        if timelineStart != nil, timeline == nil { throw ValidationError("--timeline-start needs --timeline") }
+    }
 }

@@ -32,8 +32,8 @@ struct WithCommand: AsyncParsableCommand {
 
             The command inherits the standard streams, the terminal, the working directory and the environment \
             variables of slowlane. Signals are forwarded to it. At the end, lines on standard error list its hosts, \
-            connections and bytes, the faults, and UDP traffic, which does not pass through the link. docs/reference/with.md describes what each mode \
-            reaches.
+            connections and bytes, the faults, and UDP traffic, which does not pass through the link. docs/reference/with.md \
+            describes what each mode reaches.
 
             Exit status: that of the command, or 128 + N if signal N has ended it; 3 no connection passed, with \
             --require-traffic; 126 the command cannot be executed; 127 there is no such command; 64 wrong arguments; \
@@ -41,6 +41,7 @@ struct WithCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup(title: "Network conditions (default: none)") var link: LinkOptions
+    @OptionGroup(title: "Network conditions (default: none)") var timelineStart: TimelineStartOption
 
     @Option(
         help: ArgumentHelp(
@@ -87,6 +88,7 @@ struct WithCommand: AsyncParsableCommand {
             throw ValidationError(
                 "give the command after '--', such as 'slowlane with --profile 3g -- curl https://example.com/'")
         }
+        try timelineStart.check(link.timeline)
         _ = try FaultArguments.rules(fault)
         if certificates.isGiven, !interception.isGiven {
             throw ValidationError(
@@ -101,7 +103,7 @@ struct WithCommand: AsyncParsableCommand {
 
     func run() async throws {
         let console = Console()
-        let source = try link.link(console)
+        let source = try link.link(console).starting(at: timelineStart.timelineStart)
         // Before the proxy raises it.
         let openFilesMax = Terminal.openFilesMax
         var configuration = try ProxyConfiguration(

@@ -171,6 +171,7 @@ extension CommandTests {
         @Test(arguments: [
             (["proxy", "--timeline-start", "2026-03-01T12:00:00Z"], "--timeline-start needs --timeline"),
             (["proxy", "--timeline", "subway", "--timeline-start", "noon"], "'noon' must be a time of RFC 3339"),
+            (["with", "--timeline-start", "2026-03-01T12:00:00Z", "--", "true"], "--timeline-start needs --timeline"),
             (["link", "p", "edge", "--timeline-start", "2026-03-01T12:00:00Z"], "--timeline-start needs --timeline"),
             (
                 ["server", "--timeline-start", "2026-02-30T12:00:00Z"],

@@ -366,13 +366,12 @@
     const items = promises.map((promise) => [promise.name, promise.words.flatMap((word) => failed.filter((check) => check.check.includes(word)))[0] ?? null]);
     const isKnown = state.document !== null;
     replace(promiseList, JSON.stringify([items, isKnown]), () => items.map(([name, check]) => {
-      const number = /\((I\d+)\)/.exec(check?.check ?? "")?.[1];
-      return element("li", { class: check ? "broken" : isKnown ? null : "open" },
-        check ? `✗ ${name}${number ? ` (${number})` : ""}` : `${isKnown ? "✓" : "…"} ${name}`);
+      const mark = check ? "✗" : isKnown ? "✓" : "…";
+      return element("li", { class: check ? "broken" : isKnown ? null : "open" }, `${mark} ${name}`);
     }));
     const broken = items.filter(([, check]) => check);
     replace(reasonList, JSON.stringify(broken), () => broken.map(([, check]) => element("li", {},
-      element("strong", {}, check.check.replace(/^\w+: /, "")), ` ${check.reason ?? ""}`)));
+      element("strong", {}, check.check.replace(/^\w+: | \(I\d+\)$/g, "")), ` ${check.reason ?? ""}`)));
   }
 
   let last = performance.now();
