@@ -10,10 +10,12 @@ extension Tag {
     /// The notes server and the sync client, also as child processes, and the networks of Swift Testing.
     @Tag public static var services: Self
 
-    // The suites of three groups measure real time, or a busy host disturbs them.
+    // The suites of four groups measure real time, or a busy host disturbs them.
 
     /// The live proxy.
     @Tag public static var proxies: Self
+    /// The live proxy in front of all hosts: forward proxy, names, TLS.
+    @Tag public static var gateways: Self
     /// Scenarios in real time.
     @Tag public static var runs: Self
     /// The control API.

@@ -230,6 +230,6 @@ struct ResetCommand: ControlCommand {
 
     func run(_ client: APIClient, _ console: Console) async throws {
         _ = try await client.call("POST", "/reset")
-        console.print("Every proxy is enabled and without toxics")
+        console.print("Every proxy is enabled, without toxics and faults, and has its first link")
     }
 }

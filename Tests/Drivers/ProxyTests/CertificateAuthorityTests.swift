@@ -7,7 +7,7 @@ import Testing
 @testable import Proxy
 
 /// The certificates of intercepted hosts, which other programs must accept: OpenSSL, and Go and Java if they are there.
-@Suite(.tags(.proxies), .timeLimit(.minutes(5))) struct CertificateAuthorityTests {
+@Suite(.tags(.gateways), .timeLimit(.minutes(5))) struct CertificateAuthorityTests {
     private static let now = Int64(Date().timeIntervalSince1970)
 
     private func authority(_ hosts: String...) throws -> CertificateAuthority {

@@ -10,7 +10,7 @@ import Testing
 @testable import Proxy
 
 /// Ends, limits and links of a forward proxy on real sockets.
-@Suite(.tags(.proxies), .timeLimit(.minutes(5))) struct ForwardProxyEndTests {
+@Suite(.tags(.gateways), .timeLimit(.minutes(5))) struct ForwardProxyEndTests {
     private typealias Way = ForwardProxyTests.Way
 
     private static func connect(_ proxy: Proxy, _ host: String) throws -> TestSocket {

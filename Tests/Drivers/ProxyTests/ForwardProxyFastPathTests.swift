@@ -6,7 +6,7 @@ import Testing
 @testable import Proxy
 
 /// Clients of a forward proxy that its fast path accepts, and their move to the link at any moment.
-@Suite(.tags(.proxies), .timeLimit(.minutes(5))) struct ForwardProxyFastPathTests {
+@Suite(.tags(.gateways), .timeLimit(.minutes(5))) struct ForwardProxyFastPathTests {
     private typealias Way = ForwardProxyTests.Way
 
     private static let delayed = Conditions(up: DirectionConditions(delay: .milliseconds(5)), down: .clear)

@@ -9,7 +9,7 @@ import Testing
 @testable import Proxy
 
 /// A forward proxy on real sockets: clients name the destination of each connection.
-@Suite(.tags(.proxies), .timeLimit(.minutes(5))) struct ForwardProxyTests {
+@Suite(.tags(.gateways), .timeLimit(.minutes(5))) struct ForwardProxyTests {
     /// The ways in which a client names `127.0.0.1:PORT` or a name that stands for it.
     enum Way: String, CaseIterable, CustomTestStringConvertible {
         case connect, connectWithoutHost, socks5Address, socks5Name, socks4, socks4a

@@ -8,7 +8,7 @@ import Testing
 @testable import Proxy
 
 /// Clients of TLS whose connections the proxy ends, in front of servers with certificates of `openssl`.
-@Suite(.tags(.proxies), .timeLimit(.minutes(5))) struct InterceptionTests {
+@Suite(.tags(.gateways), .timeLimit(.minutes(5))) struct InterceptionTests {
     // MARK: Exchanges
 
     @Test(arguments: ["--http1.1", "--http2"], [false, true])

@@ -7,7 +7,7 @@ import Testing
 @testable import Proxy
 
 /// Lookups whose name server does not respond do not delay others.
-@Suite(.tags(.proxies), .serialized, .timeLimit(.minutes(2))) struct NameResolverTests {
+@Suite(.tags(.gateways), .serialized, .timeLimit(.minutes(2))) struct NameResolverTests {
     /// A resolver whose lookups of `hangs*` end when ``release()`` is called.
     private final class HangingLookups: Sendable {
         private let gate = ConditionLock(value: 0)

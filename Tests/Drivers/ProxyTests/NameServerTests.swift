@@ -11,7 +11,7 @@ import Testing
 @testable import Proxy
 
 /// Look-ups of a forward proxy at a name server on a real socket.
-@Suite(.tags(.proxies), .timeLimit(.minutes(5))) struct NameServerTests {
+@Suite(.tags(.gateways), .timeLimit(.minutes(5))) struct NameServerTests {
     /// A name server on 127.0.0.1.
     private final class FakeServer: Sendable {
         typealias Answer = @Sendable (DNSQuery, [UInt8]) -> [UInt8]?

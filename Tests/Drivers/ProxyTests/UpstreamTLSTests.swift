@@ -11,7 +11,7 @@ import Testing
 @testable import Proxy
 
 /// A proxy whose upstream speaks TLS, in front of a server in Python.
-@Suite(.tags(.proxies), .timeLimit(.minutes(5))) struct UpstreamTLSTests {
+@Suite(.tags(.gateways), .timeLimit(.minutes(5))) struct UpstreamTLSTests {
     private static let certificates = try? TestCertificates()
 
     private static func made() throws -> TestCertificates { try #require(certificates, "openssl is missing") }

@@ -191,7 +191,7 @@ import Testing
         let result = try run(
             """
             mkdir -p "$1"; export TMPDIR="$1"
-            "$0" with --quiet --intercept api.test -- sh -c 'ls "$TMPDIR" >&2; sleep 20' &
+            "$0" with --quiet --intercept api.test -- sh -c 'ls "$TMPDIR" >&2; exec sleep 4' &
             until ls "$1"/* >/dev/null 2>&1; do sleep 0.05; done; sleep 0.5
             kill -\(signal) $!; wait $!; echo $?; ls "$1"
             """, folder.path("tmp"))
