@@ -99,7 +99,10 @@ extension ScenarioSelection {
                 continue
             }
             for scenario in scenarios {
-                for world in worlds ?? [scenario.realTimeReason == nil ? .simulated : .live] {
+                let isLive = scenario.realTimeReason != nil
+                let chosen = worlds ?? [isLive ? .live : .simulated]
+                // Without a simulated run there is nothing to compare a live one with; the simulated run reports why.
+                for world in isLive && chosen.contains(.simulated) ? [.simulated] : chosen {
                     var run = PlannedRun(
                         index: plan.count, source: source.name, scenario: scenario, world: world, seed: seed,
                         mutants: mutants, clients: Set(clients.keys))

@@ -34,7 +34,7 @@ extension NotesCommand {
             help: ArgumentHelp(
                 "With --all: latest (later date), fields (merge title and text), lines (merge lines, too), mine or theirs.",
                 valueName: "policy"))
-        var policy: Policies?
+        var policy: ResolutionPolicies?
         @Flag(help: "Keep the local version.") var mine = false
         @Flag(help: "Keep the server's version.") var theirs = false
         @Flag(help: "Edit both versions in $VISUAL, $EDITOR or vi.") var edit = false
@@ -48,7 +48,6 @@ extension NotesCommand {
             if all, mine || theirs || edit || title != nil || text != nil {
                 throw ValidationError("give --all with --policy only")
             }
-            if policy == .ask { throw ValidationError("--policy must be latest, fields, lines, mine or theirs") }
             guard [mine, theirs, edit, title != nil || text != nil].count(where: { $0 }) <= 1 else {
                 throw ValidationError("give --mine, --theirs, --edit, or a new --text or --title")
             }

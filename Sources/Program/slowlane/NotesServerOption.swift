@@ -66,7 +66,22 @@ enum Interfaces: String, ExpressibleByArgument, CaseIterable {
     var allowed: SyncPolicy.AllowedInterfaces { self == .any ? .any : .unmetered }
 }
 
-/// The values of `--conflicts`, and of `--policy` but `ask`.
+/// The values of `--policy`: those of `--conflicts` that resolve a conflict without its user.
+enum ResolutionPolicies: String, ExpressibleByArgument, CaseIterable {
+    case latest, fields, lines, mine, theirs
+
+    var conflictPolicy: ConflictPolicy {
+        switch self {
+        case .latest: .latest
+        case .fields: .fields
+        case .lines: .lines
+        case .mine: .mine
+        case .theirs: .theirs
+        }
+    }
+}
+
+/// The values of `--conflicts`.
 enum Policies: String, ExpressibleByArgument, CaseIterable {
     case ask, latest, fields, lines, mine, theirs
 

@@ -117,9 +117,9 @@ struct ProxyCommand: AsyncParsableCommand {
 
             Connection-level faults are profiles, too: 'offline' (connections are aborted,
             new ones fail at once), 'portal' (every HTTP request gets a sign-in page),
-            'dns' (a DNS failure, for the proxy the same as 'offline'), 'uplink-loss' and
-            'downlink-loss' (one direction loses all packets), 'high-latency-dns' (a delay
-            of 3 s before each handshake).
+            'dns' (a DNS failure: the same as 'offline'; with --forward, lookups fail with
+            SERVFAIL), 'uplink-loss' and 'downlink-loss' (one direction loses all packets),
+            'high-latency-dns' (a delay of 3 s before each handshake).
 
             SIGINT and SIGTERM stop the proxy like 'quit'; a second one stops it
             immediately. Transfers that are not complete end with a RST. With --until-eof,

@@ -49,7 +49,7 @@ struct RunCommand: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "Built-in scenarios, files, folders (searched for *.yaml with the key 'scenario'), or quoted patterns.",
+            "Built-in scenarios, files, folders (searched for *.yaml and *.yml with the key 'scenario'), or quoted patterns.",
             valueName: "scenarios"),
         completion: NameCompletion.scenario)
     var scenarios: [String]

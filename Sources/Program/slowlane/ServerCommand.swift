@@ -26,10 +26,9 @@ struct ServerCommand: AsyncParsableCommand {
               slowlane toxic add -t latency -a latency=1000 redis
               slowlane link redis edge
 
-            The server implements the API of Toxiproxy 2.12.0, which GET /version reports. The \
-            tests use one of its client libraries, toxiproxy-python. Slowlane's own calls for links, seeds and single \
-            connections have paths under \
-            /slowlane/v1 (see docs/reference/server.md). A symbolic link to slowlane with the \
+            The server implements the API of Toxiproxy 2.12.0, which GET /version reports. \
+            Slowlane's own tests run one of Toxiproxy's client libraries, toxiproxy-python. Slowlane's calls for links, \
+            seeds and single connections have paths under /slowlane/v1 (see docs/reference/server.md). A symbolic link to slowlane with the \
             name 'toxiproxy-server', 'toxiproxy' or 'toxiproxy-cli' accepts the flags of that program.
 
             Environment variables:

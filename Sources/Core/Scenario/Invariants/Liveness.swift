@@ -3,9 +3,9 @@ internal import Determinism
 /// I17: liveness.
 enum Liveness: InvariantCheck {
     static let rule = InvariantRule(
-        rule: "Without an action of the user, the next attempt starts within 5 s of the end of an outage that the "
-            + "interface has shown, and within the longest delay of the client's policy plus 5 s of the end of any "
-            + "other outage. A client that polls also keeps its interval between polls, plus 5 s.",
+        rule: "Without an action of the user, the next attempt starts at most 5 s after the end of an outage that the "
+            + "interface has shown; after any other outage, at most the longest delay of the client's policy plus 5 s "
+            + "later. A client that polls also keeps its interval between polls, plus 5 s.",
         violations: "A running device with a working link starts no attempt for these times, or for its interval "
             + "between polls and 5 s; or it shows a change as pending for the longest delay and 5 s, and sends only "
             + "reads, which succeed; or it sends nothing in the 5 s after a change that follows a successful "

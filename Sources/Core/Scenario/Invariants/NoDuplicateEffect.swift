@@ -5,11 +5,11 @@ enum NoDuplicateEffect: InvariantCheck {
         violations: "The server has executed one request of a device twice; or it has executed more writes of a note "
             + "by a device than the device's user has made changes of the note; or it has two notes of one name; or "
             + "it rejects the repetition of an operation that it has executed; or it accepts another request with "
-            + "the id of such an operation; or (a server of your own) it has responded to a repetition as to a new write. A "
-            + "repetition has the same path, body and Idempotency-Key, or is a program's creation with the same "
-            + "title and text as one before, if its user has made fewer such creations. It has executed nothing if its response "
-            + "has a replay header, the identifier of the same record, the same revision, or the status and body of "
-            + "the first.",
+            + "the id of such an operation; or (a server of your own) it has responded to a repetition as to a new write. Two "
+            + "requests are one write if path, body and Idempotency-Key are equal, or if both are creations by a program "
+            + "with equal title and text and the user has made fewer such creations than the program has sent. The server "
+            + "has not executed the second one if the response has a replay header, the identifier of the same record, the "
+            + "same revision, or the status and body of the first.",
         worlds:
             "Simulated and live. Devices whose steps send requests past the client are left out. Not decided if the responses of "
             + "another server do not tell whether it has executed a write twice.",

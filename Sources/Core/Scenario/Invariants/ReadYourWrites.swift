@@ -3,9 +3,9 @@ enum ReadYourWrites: InvariantCheck {
     static let rule = InvariantRule(
         rule: "A device never shows an older text of a note than its user's last edit, unless it shows a conflict or "
             + "an error.",
-        violations: "A device that has shown a pending text shows another one as pending before its user's next "
-            + "change of the note, or shows, without a conflict or error, a text that it had shown before the edit "
-            + "and that no client has written since.",
+        violations: "After an edit, a device shows another pending text before its user changes the note again; or "
+            + "after an edit, a device shows an earlier text again, without a conflict or error, although no client has "
+            + "written that text since.",
         worlds: "Simulated and live. Programs are checked as far as their adapters print views.",
         blindSpots: "Views between two reports of a client.",
         source: "tags s14, s15; the legacy client replaced newer texts by the response to an older PUT")
