@@ -96,6 +96,14 @@ extension ExchangeEvent {
         let stream = id.stream.map { " (stream \($0))" } ?? ""
         return "\(head.method) " + String(decoding: head.target.utf8.prefix(targetBytesMax), as: UTF8.self) + stream
     }
+
+    /// Returns the method and the beginning of the path of a request that starts, without the query, as fault rules
+    /// compare them; `nil` for other events.
+    public func requestPath(bytesMax: Int) -> String? {
+        guard case .requestStarted(_, let head) = self else { return nil }
+        let path = ExchangeRegistry.path(head.target).utf8.prefix(bytesMax)
+        return "\(head.method) " + String(decoding: path, as: UTF8.self)
+    }
 }
 
 extension ExchangeEvent: CustomStringConvertible {

@@ -213,6 +213,17 @@ import Musl
             "http://127.0.0.1:\(server.port)/x")
         #expect(result.output == "busy", "\(result.errors)")
         #expect(result.errors.contains("slowlane: fault 1: matched 1, fired 1: GET /x"), "\(result.errors)")
+        #expect(!result.errors.contains("no request matched"), "\(result.errors)")
+    }
+
+    @Test func aFaultThatMatchesNoRequestGetsANoteWithTheRequests() async throws {
+        let server = try Server()
+        let url = "http://127.0.0.1:\(server.port)/x"
+        let result = try await Command.run(
+            "with", "--fault", "GET /api/x before-response reset", "--fault", "GET /x before-request respond 503", "--",
+            "curl", "-sS", url + "?token=secret", url)
+        let note = "slowlane: no request matched fault 1; the first requests: GET /x\n"
+        #expect(result.errors.contains(note), "\(result.errors)")
     }
 
     @Test func theReportHasTheSummaryAndTheEvents() async throws {

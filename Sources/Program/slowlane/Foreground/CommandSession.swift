@@ -46,6 +46,7 @@ struct CommandSession {
         defer { trust?.remove() }
         let report = try reportFolder.map { try CommandReport(folder: $0, console) }
         try await report?.start(proxy, configuration, conditions)
+        let requests = await FirstRequests(of: proxy)
         let signals = SignalForwarder()
         let names = CommandNames(proxy, configuration.forward?.rules ?? HostRules())
         let process = try start(proxy, redirections, names, trust)
@@ -58,8 +59,9 @@ struct CommandSession {
         let rules = await proxy.faultRules()
         let summary = CommandSummary(
             mode: mode, status: status, hosts: await proxy.hostTraffic(),
-            faults: await FaultCommands(proxy).summary(), others: process.supervisor?.counts ?? ConnectCounts(),
-            leavesProcesses: leavesProcesses, pinnedHosts: await proxy.interception().pinnedHosts)
+            faults: await FaultCommands(proxy).summary() + requests.note(rules),
+            others: process.supervisor?.counts ?? ConnectCounts(), leavesProcesses: leavesProcesses,
+            pinnedHosts: await proxy.interception().pinnedHosts)
         try await report?.finish(
             summary.json(
                 command: command, conditions: conditions.text,
