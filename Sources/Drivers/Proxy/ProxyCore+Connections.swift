@@ -179,7 +179,8 @@ extension ProxyCore {
                 """)
         }
         logger.warning(
-            "upstream \(configuration.upstreamText) loops back to this proxy; connection reset; change the proxy's upstream")
+            "upstream \(configuration.upstreamText) loops back to this proxy; connection reset; change the proxy's upstream"
+        )
     }
 
     /// Returns whether a dial to `address` reaches this proxy.
@@ -213,7 +214,8 @@ extension ProxyCore {
         let cause = SystemErrorDescription(error)
         let advice =
             (error as? TLSFailure)?.text.remedy
-            ?? (SystemErrorDescription.isFileLimit(error) ? "raise 'ulimit -n'" : "start it, or change the proxy's upstream")
+            ?? (SystemErrorDescription.isFileLimit(error)
+                ? "raise 'ulimit -n'" : "start it, or change the proxy's upstream")
         let upstream = configuration.upstreamText
         logger.warning("cannot connect to the upstream \(upstream): \(cause); \(advice) (\(dialsFailed) failed so far)")
     }

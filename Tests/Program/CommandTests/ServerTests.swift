@@ -83,7 +83,9 @@ import Testing
             #expect(try await slowlane("link web --clear") == "0 web: down no rate limit 0 ms, up no rate limit 0 ms\n")
             #expect(try await slowlane("toggle web") == "0 Proxy web is now disabled\n")
             #expect(try await slowlane("toggle web") == "0 Proxy web is now enabled\n")
-            #expect(try await slowlane("reset") == "0 Every proxy is enabled, without toxics and faults, and has its first link\n")
+            #expect(
+                try await slowlane("reset")
+                    == "0 Every proxy is enabled, without toxics and faults, and has its first link\n")
             #expect(
                 try await slowlane("list --json")
                     == #"0 {"web":{"enabled":true,"listen":"\#(listen)","name":"web","toxics":[],"upstream":"127.0.0.1:\#(port)"}}"#
