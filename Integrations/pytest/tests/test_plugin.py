@@ -222,7 +222,7 @@ def run_in_project(pytester, slowlane_upstream, pytestconfig, monkeypatch):
 def documented_arguments():
     """Returns the arguments of the command with which the documentation runs pytest."""
     with open(DOCUMENTATION, encoding="utf-8") as file:
-        commands = [line.split()[2:] for line in file if line.startswith("$ pytest ")]
+        commands = [line.split()[2:] for line in file if line.startswith("$ pytest --")]
     assert len(commands) == 1
     return commands[0]
 
