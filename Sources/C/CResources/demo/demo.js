@@ -41,10 +41,10 @@
   const shortNames = { A: "the phone", B: "the tablet" };
   // A promise is kept or broken from `from` on: then the run has tested it.
   const promises = [
-    { name: "nothing is lost", from: 33_000, words: ["no-lost-write"] },
+    { name: "nothing is lost", from: 32_200, words: ["no-lost-write"] },
     { name: "nothing is doubled", from: 51_000, words: ["no-duplicate-effect", "POST n3"] },
     { name: "typed text stays", from: 51_000, words: ["read-your-writes"] },
-    { name: "conflicts are shown", from: 33_000, words: ["no-silent-overwrite", "icon conflict", "resolves n1"] },
+    { name: "conflicts are shown", from: 32_200, words: ["no-silent-overwrite", "icon conflict", "resolves n1"] },
     { name: "the same everywhere", from: 57_000, words: ["convergence", "agree"] },
   ];
   const linkNames = { wifi: "Wi-Fi", "3g": "3G", lte: "LTE", edge: "slow 2G (EDGE)", "100-loss": "100 % loss", clear: "fast network" };
