@@ -1,7 +1,10 @@
 """The page of `slowlane demo`: in simulation, over real sockets, and from a file."""
+import json
 import os
+import pathlib
 import subprocess
 import time
+import urllib.request
 
 import pytest
 from playwright.sync_api import expect
@@ -180,6 +183,21 @@ def test_a_recorded_page_needs_no_server(browser, tmp_path):
     assert len([one for one in promises(page) if one[0] == "✗"]) == 4
     page.close()
     assert problems == []
+
+
+def test_the_scenario_of_the_page_has_the_run_of_the_page(demo, tmp_path):
+    def get(path):
+        with urllib.request.urlopen(demo.url + path, timeout=30) as response:
+            return response.read()
+
+    run = json.loads(get("/run.json?client=current"))["run"]
+    assert run["replay"] == ["slowlane", "demo"]
+    assert run["digest"] in (pathlib.Path(__file__).parents[2] / "docs/how-to/demo.md").read_text()
+    path = tmp_path / "subway.yaml"
+    path.write_bytes(get("/subway.yaml"))
+    command = [os.environ["SLOWLANE_PROGRAM"], "run", str(path), "--variant", "none", "--json"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert '"digest":"%s"' % run["digest"] in text
 
 
 def test_an_act_without_the_header_of_the_page_is_not_found(demo, browser):
