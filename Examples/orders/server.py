@@ -4,6 +4,7 @@ A POST with an Idempotency-Key that the server has seen before gets the first re
 
 usage: python3 server.py [PORT]     (default: the environment variable PORT, otherwise 8000; 0 picks a free port)
 """
+import errno
 import json
 import os
 import sys
@@ -53,6 +54,11 @@ class Server(ThreadingHTTPServer):
 
 if __name__ == "__main__":
     port = int(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("PORT", 8000))
-    server = Server(("127.0.0.1", port), Orders)
+    try:
+        server = Server(("127.0.0.1", port), Orders)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        sys.exit("port %d is in use; give another one as the argument" % port)
     print("listening on 127.0.0.1:%d" % server.server_port, flush=True)
     server.serve_forever()

@@ -30,7 +30,7 @@ export interface NetworkOptions extends LinkOptions {
   upstreamCA?: string;
   /** The program: a path, or a name on PATH (default: the environment variable SLOWLANE_PROGRAM, this package's program, PATH). */
   program?: string;
-  /** The random seed, from 0 to 2^53 - 1 (default: derived from the seed of the run and the name of the test). */
+  /** The random seed of this network, an integer from 0 to 2^53 - 1 (default: derived from the seed of the run and the name of the test). */
   seed?: number;
 }
 
@@ -58,9 +58,9 @@ export class Fault {
   /** The rule in the server's notation. */
   readonly rule: string;
   mustFire: boolean;
-  /** The response of GET /slowlane/v1/proxies/NAME/faults/FAULT. */
+  /** The response of GET /slowlane/v1/proxies/NAME/faults/FAULT; the last one if the fault has been removed. */
   status(): Promise<{ matched: number; applied: number; fired: number } & Record<string, unknown>>;
-  /** How often the fault has fired. */
+  /** How often the fault has fired, also after its removal. */
   fired(): Promise<number>;
   /** Rejects if the fault must fire and has not fired. */
   check(): Promise<void>;
@@ -83,7 +83,7 @@ export class Network {
   readonly upstream?: string;
   /** The seed of every random choice of the network: lost packets, jitter, toxicity. */
   readonly seed: number;
-  /** The seed of the run, a decimal number. */
+  /** The seed of the run, a decimal number from 0 to 2^63 - 1: that of SLOWLANE_SEED, or drawn. */
   readonly runSeed: string;
   /** The addresses, the conditions that the test began with, and the seed. */
   readonly summary: string;

@@ -15,10 +15,39 @@ function isVitest(context) {
   return typeof context.onTestFinished === 'function' && typeof context.onTestFailed === 'function';
 }
 
+/**
+ * Returns the names of a test of node:test and of the tests around it, outermost first. A pattern of each is needed to run a subtest; one
+ * of a suite would run all of its tests. The calls on the stack tell tests from suites.
+ */
+function testNames(context) {
+  const full = context.fullName ?? context.name;
+  const outer = full.endsWith(` > ${context.name}`) ? full.slice(0, -context.name.length - 3).split(' > ') : [];
+  const limit = Error.stackTraceLimit;
+  Error.stackTraceLimit = 200;
+  const tests = new Error().stack.match(/ Test\.run \(/g) ?? [];
+  Error.stackTraceLimit = limit;
+  return [...outer.slice(outer.length - Math.min(outer.length, Math.max(0, tests.length - 1))), context.name];
+}
+
+/** Returns the options of node, such as `--import tsx`, without those of the test runner, of a debugger and of a watcher. */
+function nodeOptions() {
+  const kept = [];
+  let hasDroppedName = false;
+  for (const word of process.execArgv) {
+    const isDropped = /^--(test|inspect|watch)/.test(word);
+    // A word without a hyphen is the value of the option before it.
+    if (!isDropped && (word.startsWith('-') || !hasDroppedName)) kept.push(word);
+    if (word.startsWith('-')) hasDroppedName = isDropped && !word.includes('=');
+  }
+  return kept;
+}
+
 function forNodeTest(context) {
+  const names = testNames(context);
   const command = (seed) => {
+    const patterns = names.map((name) => `--test-name-pattern=${pattern(name)}`);
     const file = relative(context.filePath ?? process.argv[1]);
-    return `SLOWLANE_SEED=${seed} node --test --test-name-pattern=${pattern(context.name)} ${quoted(file)}`;
+    return [`SLOWLANE_SEED=${seed} node`, ...nodeOptions().map(quoted), '--test', ...patterns, quoted(file)].join(' ');
   };
   const networks = new TestNetworks(context.fullName ?? context.name, command);
   context.after(async () => {
@@ -26,7 +55,11 @@ function forNodeTest(context) {
     const hasFailed = 'passed' in context ? !context.passed && context.error != null : undefined;
     const { error, section } = await networks.end(hasFailed);
     if (error) throw error;
-    for (const line of section.split('\n').filter(Boolean)) context.diagnostic(line);
+    const lines = section.split('\n').filter(Boolean);
+    for (const line of lines) context.diagnostic(line);
+    // The reporter junit writes diagnostics as comments only.
+    const cause = context.error?.cause;
+    if (cause instanceof Error && lines.length) Reflect.set(cause, 'stack', `${cause.stack}\n${lines.at(-1)}`);
   });
   return networks;
 }

@@ -8,7 +8,7 @@ import time
 
 from playwright.sync_api import expect
 
-STEPS = ["As usual", "The tunnel", "Both edit", "The 409", "Ada decides", "A lost response"]
+STEPS = ["As usual", "The tunnel", "Both edit", "The conflict", "The decision", "A lost response"]
 
 
 class DemoServer:

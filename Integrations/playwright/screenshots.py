@@ -99,8 +99,8 @@ def save_dashboard(browser, folder):
 def save_demo(browser, folder):
     with DemoServer() as server:
         for name, scheme, width, height, client, seconds in [
-            ("demo-light", "light", 1280, 760, "this client", 32.4), ("demo-dark", "dark", 1280, 760, "this client", 50.3),
-            ("demo-legacy", "light", 1280, 860, "the legacy client", 60), ("demo-dark-narrow", "dark", 360, 1500, "this client", 32.4),
+            ("demo-light", "light", 1280, 760, "a correct client", 32.4), ("demo-dark", "dark", 1280, 760, "a correct client", 50.3),
+            ("demo-legacy", "light", 1280, 860, "a client with defects", 60), ("demo-dark-narrow", "dark", 360, 1500, "a correct client", 32.4),
         ]:
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
             page.goto(server.url)

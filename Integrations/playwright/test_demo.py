@@ -1,7 +1,10 @@
 """The page of `slowlane demo`: in simulation, over real sockets, and from a file."""
+import json
 import os
+import pathlib
 import subprocess
 import time
+import urllib.request
 
 import pytest
 from playwright.sync_api import expect
@@ -70,14 +73,14 @@ def test_each_step_shows_what_its_caption_says(tab):
     assert notes(tab, "Ada's tablet")[1] == ["n2", "passport", ""]
     seek(tab, 13)
     assert notes(tab, "Ada's phone")[0] == ["n1", "2 l, oat", "↑ waiting"]
-    expect(phone(tab)).to_contain_text("1 waiting to be sent")
+    expect(phone(tab)).to_contain_text("1 change to send")
     expect(tab.locator(".wire").first).to_contain_text("tunnel, no service")
     seek(tab, 22)
     assert notes(tab, "Ada's tablet")[0] == ["n1", "3 l", ""]
     assert notes(tab, "Ada's phone")[0] == ["n1", "2 l, oat", "↑ waiting"]
     seek(tab, 34)
     assert notes(tab, "Ada's phone")[0] == ["n1", "2 l, oat", "◆ conflict"]
-    expect(phone(tab)).to_contain_text("elsewhere: 3 l")
+    expect(phone(tab)).to_contain_text("on the tablet: 3 l")
     expect(phone(tab)).to_contain_text("1 waiting for Ada's decision")
     seek(tab, 47)
     assert notes(tab, "Ada's tablet")[0] == notes(tab, "Ada's phone")[0] == ["n1", "3 l, oat", ""]
@@ -99,9 +102,8 @@ def test_it_pauses_goes_back_and_has_three_speeds(tab):
         played, passed = float(clock.inner_text()[:-2]) - start, time.monotonic() - began
         assert played == pytest.approx(speed * passed, rel=0.35), speed
         expect(tab.get_by_role("button", name="%d×" % speed)).to_have_attribute("aria-pressed", "true")
-    tab.get_by_role("button", name="5 Ada decides").click()
+    tab.get_by_role("button", name="5 The decision").click()
     expect(caption(tab)).to_contain_text("step 5 of 6")
-    tab.locator("h1").click()
     tab.keyboard.press("ArrowLeft")
     tab.keyboard.press("ArrowLeft")
     expect(caption(tab)).to_contain_text("step 3 of 6")
@@ -109,30 +111,47 @@ def test_it_pauses_goes_back_and_has_three_speeds(tab):
     expect(caption(tab)).to_contain_text("step 1 of 6")
 
 
+def test_keys_work_after_a_click_and_a_paused_step_shows_what_its_caption_says(tab):
+    clock = tab.locator(".time .num")
+    tab.get_by_role("button", name="pause").click()
+    tab.keyboard.press("Space")
+    expect(tab.get_by_role("button", name="pause")).to_be_visible()
+    tab.keyboard.press("Space")
+    for seconds in (17, 27, 36, 47, 60):
+        tab.keyboard.press("ArrowRight")
+        expect(clock).to_have_text("%.1f s" % seconds)
+    tab.get_by_role("slider", name="time").click()
+    expect(caption(tab)).to_contain_text("step 4 of 6")
+    tab.keyboard.press("ArrowRight")
+    expect(clock).to_have_text("47.0 s")
+
+
 def test_the_legacy_client_breaks_four_promises(tab):
-    tab.get_by_role("button", name="the legacy client").click()
-    expect(tab.get_by_role("list", name="promises", exact=True)).not_to_contain_text("…")
-    seek(tab, 30)
-    assert [one for one in promises(tab) if one[0] == "✗"] == []
-    seek(tab, 35)
-    assert [one for one in promises(tab) if one[0] == "✗"] == ["✗ nothing is lost (I1)"]
+    tab.get_by_role("button", name="a client with defects").click()
     seek(tab, 60)
+    expect(tab.get_by_role("list", name="promises", exact=True)).not_to_contain_text("…")
     assert promises(tab) == [
-        "✗ nothing is lost (I1)", "✓ nothing is doubled", "✗ typed text stays (I8)", "✗ conflicts are shown",
-        "✗ the same everywhere (I4)"]
+        "✗ nothing is lost", "✓ nothing is doubled", "✗ typed text stays", "✗ conflicts are shown", "✗ the same everywhere"]
+    seek(tab, 30)
+    assert {one[0] for one in promises(tab)} == {"…"}
+    seek(tab, 35)
+    assert [one for one in promises(tab) if one[0] != "…"] == ["✗ nothing is lost", "✗ conflicts are shown"]
+    expect(caption(tab)).to_contain_text("The phone hides the conflict.")
+    seek(tab, 60)
     reasons = tab.get_by_role("list", name="broken promises").get_by_role("listitem")
     expect(reasons).to_have_count(4)
-    expect(reasons.nth(0)).to_contain_text("no-lost-write (I1) A edits n1 at 11.0 s")
+    expect(reasons.nth(0)).to_contain_text("what Ada typed into Milk on the phone at 11.0 s is not on the server")
     assert notes(tab, "Ada's phone") != notes(tab, "Ada's tablet")
-    tab.get_by_role("button", name="this client").click()
+    tab.get_by_role("button", name="a correct client").click()
     expect(reasons).to_have_count(0)
 
 
 def test_a_run_over_real_sockets_takes_the_edits_of_the_viewer(tab):
     """It takes a minute: real time, real sockets. Both devices end with what the viewer typed on them."""
-    tab.get_by_role("button", name="over real sockets").click()
+    tab.get_by_role("button", name="live on this computer: type yourself").click()
     typed = {"Ada's phone": ("Trip", "passport, charger"), "Ada's tablet": ("Trip", "passport, charger, maps")}
     expect(phone(tab, "Ada's tablet")).to_contain_text("Trip", timeout=20_000)
+    expect(tab.get_by_role("button", name="2 The tunnel")).to_be_disabled()
     for title, (note, text) in typed.items():
         device = phone(tab, title)
         device.get_by_label("note on " + title).select_option(note)
@@ -156,14 +175,29 @@ def test_a_recorded_page_needs_no_server(browser, tmp_path):
     problems = watch(page, path.as_uri())
     page.goto(path.as_uri())
     expect(phone(page)).to_contain_text("Milk")
-    expect(page.get_by_role("button", name="over real sockets")).to_have_count(0)
+    expect(page.get_by_role("button", name="live on this computer: type yourself")).to_have_count(0)
     seek(page, 60)
     assert notes(page, "Ada's phone") == notes(page, "Ada's tablet") == AGREED
-    page.get_by_role("button", name="the legacy client").click()
+    page.get_by_role("button", name="a client with defects").click()
     seek(page, 60)
     assert len([one for one in promises(page) if one[0] == "✗"]) == 4
     page.close()
     assert problems == []
+
+
+def test_the_scenario_of_the_page_has_the_run_of_the_page(demo, tmp_path):
+    def get(path):
+        with urllib.request.urlopen(demo.url + path, timeout=30) as response:
+            return response.read()
+
+    run = json.loads(get("/run.json?client=current"))["run"]
+    assert run["replay"] == ["slowlane", "demo"]
+    assert run["digest"] in (pathlib.Path(__file__).parents[2] / "docs/how-to/demo.md").read_text()
+    path = tmp_path / "subway.yaml"
+    path.write_bytes(get("/subway.yaml"))
+    command = [os.environ["SLOWLANE_PROGRAM"], "run", str(path), "--variant", "none", "--json"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert '"digest":"%s"' % run["digest"] in text
 
 
 def test_an_act_without_the_header_of_the_page_is_not_found(demo, browser):
@@ -178,7 +212,7 @@ def test_an_act_without_the_header_of_the_page_is_not_found(demo, browser):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_in_the_demo(tab, scheme):
     tab.emulate_media(color_scheme=scheme)
-    for client in ("this client", "the legacy client"):
+    for client in ("a correct client", "a client with defects"):
         tab.get_by_role("button", name=client).click()
         for seconds in (13, 34, 60):
             seek(tab, seconds)

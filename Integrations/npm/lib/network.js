@@ -201,7 +201,7 @@ class Network {
     const added = await this._call('POST', '/slowlane/v1/proxies/%s/faults', { rule }, warnings);
     const fault = new Fault(this, added, mustFire, warnings);
     this._faults.add(fault);
-    this._record(`fault: ${fault.rule}`);
+    this._record(`fault added: ${fault.rule}`);
     return fault;
   }
 
@@ -228,6 +228,7 @@ class Network {
       lines.push(
         `${status.connections_accepted} connections, ${status.connections_open} open; ${status.sent_bytes.up} bytes up, ` +
           `${status.sent_bytes.down} bytes down; ${status.dials_failed} failed dials`);
+      for (const fault of this._faults) lines.push(`fault ${fault.rule}: ${await fault.counts()}`);
     } catch (error) {
       lines.push(`no status: ${error.message}`);
     }
@@ -262,9 +263,11 @@ class Fault {
     this._warnings = warnings;
     this.rule = added.rule;
     this.mustFire = mustFire;
+    /** The last status of a removed fault. */
+    this._last = undefined;
   }
 
-  status() { return this._network._call('GET', this._path); }
+  async status() { return this._last ?? this._network._call('GET', this._path); }
 
   async fired() { return (await this.status()).fired; }
 
@@ -276,10 +279,17 @@ class Fault {
     throw new NetworkError([text, ...this._warnings].join('; '));
   }
 
+  /** Resolves to the counts as a text. */
+  async counts() {
+    const { matched, fired } = await this.status();
+    return `matched ${matched}, fired ${fired}`;
+  }
+
   async remove() {
     if (!this._network._faults.delete(this)) return;
+    this._last = await this.status();
     await this._network._call('DELETE', this._path);
-    this._network._record(`fault removed: ${this.rule}`);
+    this._network._record(`fault removed: ${this.rule} (${await this.counts()})`);
   }
 }
 

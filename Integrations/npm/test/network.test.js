@@ -34,6 +34,10 @@ test('a lost response makes a naive client order twice', async (t) => {
   assert.equal(await order(net.url), '2 orders');
   assert.equal(shop.orders, 2);
   assert.equal(await fault.fired(), 1);
+  assert.ok((await net.describe()).includes('fault POST /orders before-response reset: matched 2, fired 1'), await net.describe());
+  await fault.remove();
+  assert.equal(await fault.fired(), 1);
+  await fault.check();
 });
 
 test('a round trip is not shorter than that of the profile', async (t) => {

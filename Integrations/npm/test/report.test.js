@@ -8,6 +8,9 @@ const test = require('node:test');
 const root = path.join(__dirname, '..');
 const cases = path.join('test', 'cases', 'failures.js');
 const { NODE_TEST_CONTEXT: _, ...environment } = process.env;
+/** Whether node tells the names of the tests around a test: from 20.16 on. */
+const [major, minor] = process.versions.node.split('.').map(Number);
+const hasFullNames = major > 20 || (major === 20 && minor >= 16);
 
 function run(command, variables = {}) {
   const { status, stdout, stderr } = spawnSync('/bin/sh', ['-c', command], { cwd: root, env: { ...environment, ...variables }, encoding: 'utf8' });
@@ -28,6 +31,29 @@ test('a failure shows the seed, the changes and the command that repeats it', ()
   const again = run(command.replace(' --test ', ' --test --test-reporter=tap '));
   assert.match(again.text, new RegExp(`3g-lossy, seed ${seed}\\n`));
   assert.match(again.text, /# pass 0\n# fail 1\n/, again.text);
+});
+
+test('a nested test has a command that runs it, with the options of node', () => {
+  const nested = path.join('test', 'cases', 'nested.js');
+  const { text } = run(`node --no-warnings --test --test-reporter=tap ${nested}`);
+  const commands = [...text.matchAll(/# repeat with: (SLOWLANE_SEED=.*)/g)].map(([, command]) => command);
+  const named = (names) => new RegExp(`^SLOWLANE_SEED=\\d+ node --no-warnings --test ${names.map((name) => `--test-name-pattern='\\^${name}\\$' `).join('')}${nested}$`);
+  assert.equal(commands.length, 2, text);
+  assert.match(commands[0], hasFullNames ? named(['parent', 'sub .1.']) : named(['sub .1.']));
+  assert.match(commands[1], named(['case .1.']));
+  if (!hasFullNames) return;
+  for (const [command, name] of [[commands[0], 'sub \\(1\\)'], [commands[1], 'case \\(1\\)']]) {
+    const again = run(command.replace(' --test ', ' --test --test-reporter=tap ')).text;
+    assert.match(again, new RegExp(`not ok \\d+ - ${name}\n`), again);
+    assert.match(again, /repeat with: /);
+  }
+});
+
+test('a JUnit report of node has the command in the error', () => {
+  const { text } = run(`node --test --test-reporter=junit ${cases}`);
+  const failures = [...text.matchAll(/<failure[^]*?<\/failure>/g)].map(([failure]) => failure);
+  assert.equal(failures.length, 2, text);
+  for (const failure of failures) assert.match(failure, /repeat with: SLOWLANE_SEED=\d+ node --test /);
 });
 
 test('a missing program says what to do', () => {

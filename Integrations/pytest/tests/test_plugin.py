@@ -108,6 +108,37 @@ def test_misspelt(network):
     assert "assert not 'reached'" in text and "did you mean 'before-response'" in text
 
 
+def test_a_failure_shows_the_counts_of_its_faults(run):
+    result = run("""
+import urllib.request
+
+def test_fails(network):
+    network.fault("GET /2 before-request respond 503", must_fire=False)
+    with network.fault("GET /3 before-request respond 503") as fault:
+        with pytest.raises(OSError):
+            urllib.request.urlopen(network.url + "/3")
+    assert fault.fired == 1
+    fault.check()
+    assert not "reached"
+""")
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert "assert not 'reached'" in text
+    assert "fault GET /2 before-request respond 503: matched 0, fired 0" in text
+    assert re.search(r"s  fault added: GET /3 .*\n.*s  fault removed: GET /3 before-request respond 503 \(matched 1, fired 1\)", text)
+
+
+def test_the_seed_of_a_run_can_be_a_variable(run, monkeypatch):
+    monkeypatch.setenv("SLOWLANE_SEED", "77")
+    tests = "def test_seed(network):\n    assert network.session_seed == %d\n"
+    run(tests % 77).assert_outcomes(passed=1)
+    run(tests % 78, "--slowlane-seed=78").assert_outcomes(passed=1)
+    monkeypatch.setenv("SLOWLANE_SEED", "-1")
+    result = run(tests % 77)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*SLOWLANE_SEED: '-1' is not a number from 0 to 2^63 - 1*"])
+
+
 def test_a_missing_program_says_what_to_do(run):
     result = run(FAILING, program="./nothing/slowlane")
     result.assert_outcomes(errors=1)
@@ -191,7 +222,7 @@ def run_in_project(pytester, slowlane_upstream, pytestconfig, monkeypatch):
 def documented_arguments():
     """Returns the arguments of the command with which the documentation runs pytest."""
     with open(DOCUMENTATION, encoding="utf-8") as file:
-        commands = [line.split()[2:] for line in file if line.startswith("$ pytest ")]
+        commands = [line.split()[2:] for line in file if line.startswith("$ pytest --")]
     assert len(commands) == 1
     return commands[0]
 

@@ -27,7 +27,8 @@ extension API {
             if let count = status?.connectionsWithoutFaults, count > 0 {
                 warnings.append(
                     "the fault does not apply to \(count) open connection\(count == 1 ? "" : "s"): not HTTP, "
-                        + "or open on the fast path before it")
+                        + "or open on the fast path before it; add the fault before the client connects, or set "
+                        + "conditions (such as the profile 3g)")
             }
             return .json(fault.json(Self.status(of: fault, status)), .created, warnings: warnings)
         default:

@@ -20,11 +20,11 @@ struct DemoCommand: AsyncParsableCommand {
 
             The page plays sixty seconds of a phone, a tablet and a server: a tunnel, edits on both devices, the conflict, its \
             resolution, and a lost response. It runs in simulation, so that it can be paused, repeated and played faster; \
-            the button 'over real sockets' starts a notes server, two proxies and two sync clients on this machine and shows \
-            them while they run; then you can type on both devices. The button 'the legacy client' plays the same \
-            scenes with a client that has eight known defects ('client: legacy').
+            the button 'live on this computer' starts a notes server, two proxies and two sync clients on this machine and \
+            shows them while they run; then you can type on both devices. The button 'a client with defects' plays the \
+            same scenes with a client that has eight known defects ('client: legacy').
 
-            --record writes the page with both runs to a file, which needs no server and no network. If the name of \
+            --record writes the page with both runs to an HTML file, which needs no server and no network. If the name of \
             the file ends in '.svg', it is a moving picture of the first run, without scripts, for a page or a README.
 
             SIGINT and SIGTERM stop the server.
@@ -36,11 +36,15 @@ struct DemoCommand: AsyncParsableCommand {
     var port = 8475
 
     @Option(
-        help: ArgumentHelp("Write the page or a moving picture (.svg) to a file; start no server.", valueName: "file"))
+        help: ArgumentHelp(
+            "Write the page (.html) or a moving picture (.svg) to a file; start no server.", valueName: "file"))
     var record: String?
 
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("--port \(port) must be 0 to 65535") }
+        if let record, !Self.isPicture(record), !record.lowercased().hasSuffix(".html") {
+            throw ValidationError("--record '\(record)': the name must end in .html or .svg")
+        }
     }
 
     func run() async throws {
@@ -48,8 +52,7 @@ struct DemoCommand: AsyncParsableCommand {
         let demo = Demo()
         if let record {
             do {
-                let isPicture = record.lowercased().hasSuffix(".svg")
-                let text = isPicture ? try demo.picture() : try demo.recordedPage()
+                let text = Self.isPicture(record) ? try demo.picture() : try demo.recordedPage()
                 try Data(text.utf8).write(to: URL(filePath: record), options: .atomic)
             } catch {
                 console.error("cannot write \(record): \(FileFailure.reason(error, writing: record))")
@@ -70,6 +73,8 @@ struct DemoCommand: AsyncParsableCommand {
         _ = await events.next()
         await dashboard.stop()
     }
+
+    private static func isPicture(_ path: String) -> Bool { path.lowercased().hasSuffix(".svg") }
 
     /// Returns the message for a port that cannot be bound. The usual cause is another demonstration.
     private func bindFailure(_ error: String) -> String {

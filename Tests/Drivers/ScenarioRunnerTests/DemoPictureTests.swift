@@ -25,8 +25,9 @@ import Testing
             rest = rest[range.upperBound...]
         }
         for value in [
-            ">save Trip<", ">get Trip<", ">tunnel: no network<", ">Edge<", ">\u{2191} waiting<", ">409 conflict<",
-            ">Ada: 2 l, oat<", ">Bo: 3 l<", ">Ada has to decide<", ">3 l, oat<", ">response lost<",
+            ">save Trip<", ">get Trip<", ">tunnel: no network<", ">slow 2G (EDGE)<", ">\u{2191} waiting<",
+            ">409 conflict<",
+            ">phone: 2 l, oat<", ">tablet: 3 l<", ">Ada has to decide<", ">3 l, oat<", ">response lost<",
             ">two, at the window<",
             ">revision 3<",
         ] { #expect(picture.contains(value), "\(value)") }

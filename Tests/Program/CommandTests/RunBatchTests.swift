@@ -285,6 +285,8 @@ extension CommandTests {
                 let result = try await Command.run("demo", "--record", path)
                 #expect(result.status == 0 && result.output == "\(path): open it in a browser\n", "\(result)")
             }
+            let film = try await Command.run("demo", "--record", folder.path("film.mp4"))
+            #expect(film.status == 64 && film.errors.contains("the name must end in .html or .svg"), "\(film)")
             #expect(try Data(contentsOf: URL(filePath: first)) == Data(contentsOf: URL(filePath: second)))
             let script = """
                 import sys, xml.etree.ElementTree as tree

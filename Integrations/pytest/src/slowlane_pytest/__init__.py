@@ -33,6 +33,11 @@ class _State:
         given = config.getoption("slowlane_seed")
         if given is None:
             given = worker.get("slowlane_seed")
+        if given is None and os.environ.get("SLOWLANE_SEED"):
+            try:
+                given = _seed(os.environ["SLOWLANE_SEED"])
+            except argparse.ArgumentTypeError as error:
+                raise pytest.UsageError("SLOWLANE_SEED: %s" % error) from None
         self.seed = random.SystemRandom().randrange(1 << 32) if given is None else given
         self.server = None
         self.count = 0
@@ -63,7 +68,7 @@ def pytest_addoption(parser):
     group = parser.getgroup("slowlane", "networks of tests (slowlane)")
     group.addoption("--slowlane-program", metavar="PATH", help="the program slowlane (default: $SLOWLANE_PROGRAM, the ini value, PATH)")
     group.addoption("--slowlane-upstream", metavar="HOST:PORT", help="the server under test (default: the ini value)")
-    group.addoption("--slowlane-seed", type=_seed, metavar="N", help="the random seed of all networks (default: random)")
+    group.addoption("--slowlane-seed", type=_seed, metavar="N", help="the random seed of all networks (default: $SLOWLANE_SEED, else random)")
     parser.addini("slowlane_program", "the program slowlane: a path, relative to the root folder, or a name on PATH", default="")
     parser.addini("slowlane_upstream", "the server under test, HOST:PORT", default="")
 

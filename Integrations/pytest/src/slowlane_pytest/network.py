@@ -238,7 +238,7 @@ class Network:
         __tracebackhide__ = True
         fault = Fault(self, rule, must_fire)
         self._faults.append(fault)
-        self._record("fault: %s" % fault.rule)
+        self._record("fault added: %s" % fault.rule)
         return fault
 
     def check_faults(self):
@@ -276,6 +276,7 @@ class Network:
             lines.append("%d connections, %d open; %d bytes up, %d bytes down; %d failed dials" % (
                 status["connections_accepted"], status["connections_open"], status["sent_bytes"]["up"],
                 status["sent_bytes"]["down"], status["dials_failed"]))
+            lines.extend("fault %s: %s" % (fault.rule, fault.counts()) for fault in self._faults)
         except NetworkError as error:
             lines.append("no status: %s" % error)
         return lines + ["%8.3f s  %s" % entry for entry in self.log]
@@ -316,6 +317,8 @@ class Fault:
         self._network = network
         #: Why the fault may miss requests: connections that were open before.
         self._warnings = []
+        #: The last status of a removed fault.
+        self._last = None
         added = network._call("POST", "/slowlane/v1/proxies/%s/faults", {"rule": rule}, self._warnings)
         self._path = "/slowlane/v1/proxies/%s/faults/" + added["name"]
         #: The rule in the server's notation.
@@ -325,8 +328,9 @@ class Fault:
 
     @property
     def status(self):
-        """The response of `GET /slowlane/v1/proxies/NAME/faults/FAULT`, with the counts `matched`, `applied` and `fired`."""
-        return self._network._call("GET", self._path)
+        """The response of `GET /slowlane/v1/proxies/NAME/faults/FAULT`, with the counts `matched`, `applied` and `fired`; the last
+        one if the fault has been removed."""
+        return self._network._call("GET", self._path) if self._last is None else self._last
 
     @property
     def fired(self):
@@ -342,12 +346,18 @@ class Fault:
                 count = "1 request" if status["matched"] == 1 else "%d requests" % status["matched"]
                 raise NetworkError("; ".join(["the fault '%s' did not fire; %s matched" % (self.rule, count)] + self._warnings))
 
+    def counts(self):
+        """Returns the counts as a text."""
+        status = self.status
+        return "matched %d, fired %d" % (status["matched"], status["fired"])
+
     def remove(self):
-        """Removes the fault, which then need not fire."""
+        """Removes the fault, which then need not fire. Its counts remain."""
         if self in self._network._faults:
             self._network._faults.remove(self)
+            self._last = self.status
             self._network._call("DELETE", self._path)
-            self._network._record("fault removed: %s" % self.rule)
+            self._network._record("fault removed: %s (%s)" % (self.rule, self.counts()))
 
     def __enter__(self):
         return self

@@ -2,45 +2,52 @@
 (() => {
   const { Run, at, outcome, kind, linkKind } = RunHistory;
   const length = 60_000;
+  // A step starts at `t`; at `done` what its caption says has happened.
   const steps = [
     {
-      t: 0, name: "As usual", line: "Two devices, one account.", see: "It works as usual.",
-      legacy: "It works as usual.",
+      t: 0, done: 7_000, name: "As usual", line: "Two devices, one account.", see: "It works as usual.",
+      legacy: { see: "It works as usual." },
     },
     {
-      t: 8_000, name: "The tunnel", line: "The phone is in a tunnel. Ada types anyway.",
+      t: 8_000, done: 17_000, name: "The tunnel", line: "The phone is in a tunnel. Ada types anyway.",
       see: "The text is there at once: no spinner, no error. A small mark says that it waits.",
-      legacy: "The text is there, and a mark says that it waits: so far so good.",
+      legacy: { see: "The text is there, and a mark says that it waits: so far so good." },
     },
     {
-      t: 18_000, name: "Both edit", line: "Meanwhile the tablet edits the same note.",
-      see: "Two truths, and neither device is wrong.", legacy: "Two truths, and neither device is wrong.",
+      t: 18_000, done: 27_000, name: "Both edit", line: "Meanwhile the same note is edited on the tablet.",
+      see: "Two truths, and neither device is wrong.", legacy: { see: "Two truths, and neither device is wrong." },
     },
     {
-      t: 28_000, name: "The 409", line: "Back on Edge. The phone tries, and the server says 409.",
+      t: 28_000, done: 36_000, name: "The conflict", line: "Back on slow 2G. The server refuses the old edit (409 Conflict).",
       see: "Nobody was overwritten: the phone shows both texts.",
-      legacy: "The phone mixes both texts without asking. The mark vanishes, and nothing more is sent.",
+      legacy: {
+        line: "Back on slow 2G. The phone hides the conflict.",
+        see: "The phone pastes both texts into the note, and does not ask Ada. The mark vanishes, and nothing more is sent.",
+      },
     },
     {
-      t: 38_000, name: "Ada decides", line: "Ada decides. One revision everywhere.",
+      t: 38_000, done: 47_000, name: "The decision", line: "Ada decides. One revision everywhere.",
       see: "The marks are gone, and the tablet follows.",
-      legacy: "There is nothing to decide: the phone shows no conflict. The devices differ from now on.",
+      legacy: { line: "Ada is not asked. The devices differ.", see: "The phone shows no conflict, so that Ada has nothing to decide." },
     },
     {
-      t: 48_000, name: "A lost response", line: "Worst case: saved, but the response is lost.",
-      see: "Ada types on, and the phone repeats the request with the same key. There is still one note, with her last words.",
-      legacy: "Ada types on. The response to the repeated request replaces her last words.",
+      t: 48_000, done: length, name: "A lost response", line: "Worst case: saved, but the response is lost.",
+      see: "Ada types on, and the phone sends the note again with the same ID, so that the server knows it already. "
+        + "There is still one note, with her last words.",
+      legacy: { see: "Ada types on. The response to the repeated request replaces her last words." },
     },
   ];
   const places = [["A", "Ada's phone"], ["B", "Ada's tablet"]];
+  const shortNames = { A: "the phone", B: "the tablet" };
+  // A promise is kept or broken from `from` on: then the run has tested it.
   const promises = [
-    { name: "nothing is lost", words: ["no-lost-write"] },
-    { name: "nothing is doubled", words: ["no-duplicate-effect", "POST n3"] },
-    { name: "typed text stays", words: ["read-your-writes"] },
-    { name: "conflicts are shown", words: ["no-silent-overwrite", "icon conflict", "resolves n1"] },
-    { name: "the same everywhere", words: ["convergence", "agree"] },
+    { name: "nothing is lost", from: 32_200, words: ["no-lost-write"] },
+    { name: "nothing is doubled", from: 51_000, words: ["no-duplicate-effect", "POST n3"] },
+    { name: "typed text stays", from: 51_000, words: ["read-your-writes"] },
+    { name: "conflicts are shown", from: 32_200, words: ["no-silent-overwrite", "icon conflict", "resolves n1"] },
+    { name: "the same everywhere", from: 57_000, words: ["convergence", "agree"] },
   ];
-  const linkNames = { wifi: "Wi-Fi", "3g": "3G", lte: "LTE", edge: "Edge", "100-loss": "100 % loss", clear: "no conditions" };
+  const linkNames = { wifi: "Wi-Fi", "3g": "3G", lte: "LTE", edge: "slow 2G (EDGE)", "100-loss": "100 % loss", clear: "fast network" };
   const marks = { none: "", upload: "↑ waiting", conflict: "◆ conflict", error: "▲ error" };
   const state = { t: 0, speed: 1, isPlaying: true, client: "current", source: "simulated", run: null, document: null, last: null, live: null, viewer: "", isEdited: false, plays: 0 };
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -162,12 +169,12 @@
   const restartButton = element("button", { onclick: () => { state.t = 0; state.isPlaying = true; show(); } }, "restart");
   const speeds = [1, 2, 10].map((speed) => element("button", { "aria-pressed": "false", onclick: () => { state.speed = speed; state.isPlaying = true; show(); } }, `${speed}×`));
   const stepButtons = steps.map((step, index) => element("button", {
-    onclick: () => { state.t = step.t; show(); }, title: step.line,
+    onclick: () => goTo(step), title: step.line,
   }, `${index + 1} ${step.name}`));
-  const clientButtons = [["current", "this client"], ["legacy", "the legacy client"]].map(([client, name]) => [client, element("button", {
+  const clientButtons = [["current", "a correct client"], ["legacy", "a client with defects"]].map(([client, name]) => [client, element("button", {
     "aria-pressed": "false", onclick: () => { state.t = 0; state.isPlaying = true; play(client); },
   }, name)]);
-  const liveButton = element("button", { "aria-pressed": "false", onclick: playLive }, "over real sockets");
+  const liveButton = element("button", { "aria-pressed": "false", onclick: playLive }, "live on this computer: type yourself");
   const promiseList = element("ul", { class: "promises", "aria-label": "promises" });
   const reasonList = element("ul", { class: "reasons", "aria-label": "broken promises" });
   const legend = element("ul", { class: "legend", "aria-label": "messages" }, ...[["dot", "request"], ["dot answer", "response"],
@@ -189,7 +196,7 @@
   }
   const server = element("section", { class: "server", "aria-label": "server" });
   document.body.append(element("main", {},
-    element("div", { class: "head" }, element("h1", {}, "Offline first in sixty seconds"), element("span", { class: "space" }),
+    element("div", { class: "head" }, element("h1", {}, "Slowlane: offline first in sixty seconds"), element("span", { class: "space" }),
       ...clientButtons.map((pair) => pair[1]), recorded ? null : liveButton),
     element("div", { class: "caption", "aria-live": "polite" }, caption.step, caption.line, caption.see),
     element("nav", { class: "steps", "aria-label": "steps" }, ...stepButtons),
@@ -197,8 +204,8 @@
     element("div", { class: "time" },
       element("div", { class: "head buttons" }, playButton, ...speeds, restartButton),
       slider, clock),
-    legend, promiseList, reasonList, noticeLine,
-    element("p", { class: "soft" }, "The phones are real sync clients; every value here comes from the events of the run. Keys: space plays and pauses, ← and → go to the steps.")));
+    element("div", { class: "outcome" }, promiseList, reasonList), legend, noticeLine,
+    element("p", { class: "soft" }, "Phone and tablet run real sync code; nothing here is drawn by hand. Keys: space plays and pauses, ← and → go to the steps.")));
 
   function notice(text) { noticeLine.textContent = text; }
 
@@ -209,16 +216,26 @@
     show();
   }
 
+  // Goes to a step: to its start while the run is played, otherwise to the time at which its caption is true.
+  function goTo(step) {
+    state.t = state.isPlaying ? step.t : step.done;
+    show();
+  }
+
   function show() {
     if (!state.run) return;
     const t = Math.min(state.t, state.run.end || length);
     const index = steps.findLastIndex((step) => state.t >= step.t);
     const step = steps[Math.max(0, index)];
     setText(caption.step, `step ${index + 1} of ${steps.length}: ${step.name}`);
+    const words = state.client === "legacy" ? { ...step, ...step.legacy } : step;
     // Only a run over real sockets has fields for text.
-    setText(caption.line, step.line + (index === 0 && state.live ? " Type on either one." : ""));
-    setText(caption.see, state.client === "legacy" ? step.legacy : step.see);
-    stepButtons.forEach((button, number) => button.setAttribute("aria-pressed", String(number === index)));
+    setText(caption.line, words.line + (index === 0 && state.live ? " Type on either one." : ""));
+    setText(caption.see, words.see);
+    stepButtons.forEach((button, number) => {
+      button.setAttribute("aria-pressed", String(number === index));
+      button.disabled = state.live !== null;
+    });
     for (const [client, button] of clientButtons) button.setAttribute("aria-pressed", String(client === state.client));
     liveButton.setAttribute("aria-pressed", String(state.source === "live"));
     speeds.forEach((button, number) => {
@@ -268,7 +285,7 @@
         return element("div", { class: classes.filter((word) => word !== "").join(" ") },
           element("div", { class: "row" }, element("span", {}, note.title ?? "", " ", element("small", {}, note.note)), element("span", { class: "state" }, marks[note.icon] ?? note.icon)),
           element("div", {}, note.text ?? ""),
-          ...others.slice(0, 1).map((text) => element("div", { class: "other" }, `elsewhere: ${text}`)),
+          ...others.slice(0, 1).map((text) => element("div", { class: "other" }, `on ${shortNames[name === "A" ? "B" : "A"]}: ${text}`)),
           isLive && note.icon === "conflict" ? element("div", { class: "choices" },
             element("button", { onclick: () => act(name, { note: note.note, choice: "mine" }) }, "keep mine"),
             element("button", { onclick: () => act(name, { note: note.note, choice: "theirs" }) }, "take the other")) : null);
@@ -281,7 +298,7 @@
   function unsent(view, notes) {
     const conflicts = notes.filter((note) => note.icon === "conflict").length;
     const parts = [
-      view?.outbox ? `${view.outbox} waiting to be sent` : "",
+      view?.outbox ? `${view.outbox} ${view.outbox === 1 ? "change" : "changes"} to send` : "",
       conflicts ? `${conflicts} waiting for Ada's decision` : "",
     ].filter(Boolean);
     return parts.join(", ") || "all sent";
@@ -350,28 +367,55 @@
     }));
   }
 
-  // Returns the time from which a failed check is seen: a lost write from the moment at which its mark vanishes.
+  // Returns the time from which a failed check is seen: that of a lost write or a hidden conflict when the mark vanishes.
   function seenFrom(check) {
     const t = check.time_ns === null ? length : check.time_ns / 1e6;
-    const [, actor, note] = /^(\w+) \w+ (\w+) at /.exec(check.reason ?? "") ?? [];
-    const device = check.check.includes("no-lost-write") ? state.run.byName.get(actor) : null;
-    const gone = device?.views.find((entry) => entry.t > t && entry.view.notes.get(note)?.icon === "none");
+    const lost = check.check.includes("no-lost-write") ? /^(\w+) \w+ (\w+) at /.exec(check.reason ?? "") : null;
+    const hidden = /(\w+) (\w+) icon conflict/.exec(check.check);
+    const [, actor, note] = lost ?? hidden ?? [];
+    const refused = state.run.exchanges.find((exchange) => exchange.actor === actor && exchange.note === note && exchange.status === 409);
+    const start = lost ? t : refused?.ended ?? t;
+    const gone = state.run.byName.get(actor)?.views.find((entry) => entry.t > start && entry.view.notes.get(note)?.icon === "none");
     return gone ? gone.t : t;
+  }
+
+  // The reasons of the checks in the words of the page; another reason is shown as it is.
+  const reasons = [
+    [/^(\w+) edits (\w+) at ([\d.]+ s), and the change is neither on the server nor shown as pending$/,
+      (device, note, time) => `what Ada typed into ${note} on ${device} at ${time} is not on the server, and is not waiting to be sent`],
+    [/^(\w+) shows an older text of (\w+) at ([\d.]+ s) than the change at ([\d.]+ s)$/,
+      (device, note, time, change) => `at ${time} ${device} shows an older text of ${note} than Ada typed at ${change}`],
+    [/^(\w+) shows (\w+) at the end, unlike the server$/, (device, note) => `at the end ${device} has another ${note} than the server`],
+    [/^(\w+) and (\w+) differ in (\w+)$/, (one, other, note) => `${one} and ${other} have different texts in ${note}`],
+  ];
+
+  function inWords(check) {
+    const title = (name) => {
+      const first = state.run.devices.flatMap((device) => device.views).find((entry) => entry.view.notes.has(name));
+      return shortNames[name] ?? first?.view.notes.get(name).title ?? name;
+    };
+    const hidden = /(\w+) (\w+) icon conflict/.exec(check.check);
+    if (hidden) return `${title(hidden[1])} shows no conflict in ${title(hidden[2])}`;
+    for (const [pattern, words] of reasons) {
+      const found = pattern.exec(check.reason ?? "");
+      if (found) return words(...found.slice(1).map(title));
+    }
+    return `${check.check.replace(/^\w+: /, "")}: ${check.reason ?? ""}`;
   }
 
   function showPromises(t) {
     // The expectations are those of the scenario alone; after an act of the viewer only the invariants count.
     const counts = (check) => state.source === "simulated" || !state.isEdited || check.check.startsWith("invariant: ");
     const failed = (state.document?.run.checks ?? []).filter((check) => check.outcome === "fail" && counts(check) && seenFrom(check) <= Math.max(t, state.t));
-    const items = promises.map((promise) => [promise.name, promise.words.flatMap((word) => failed.filter((check) => check.check.includes(word)))[0] ?? null]);
-    const isKnown = state.document !== null;
-    replace(promiseList, JSON.stringify([items, isKnown]), () => items.map(([name, check]) => {
-      const mark = check ? "✗" : isKnown ? "✓" : "…";
-      return element("li", { class: check ? "broken" : isKnown ? null : "open" }, `${mark} ${name}`);
-    }));
+    const items = promises.map((promise) => {
+      const check = promise.words.flatMap((word) => failed.filter((check) => check.check.includes(word)))[0] ?? null;
+      return [promise.name, check, state.document !== null && state.t >= promise.from];
+    });
+    replace(promiseList, JSON.stringify(items), () => items.map(([name, check, isKnown]) =>
+      element("li", { class: check ? "broken" : isKnown ? null : "open" }, `${check ? "✗" : isKnown ? "✓" : "…"} ${name}`)));
     const broken = items.filter(([, check]) => check);
-    replace(reasonList, JSON.stringify(broken), () => broken.map(([, check]) => element("li", {},
-      element("strong", {}, check.check.replace(/^\w+: | \(I\d+\)$/g, "")), ` ${check.reason ?? ""}`)));
+    replace(reasonList, JSON.stringify(broken), () => broken.map(([name, check]) => element("li", {},
+      element("strong", {}, name, ":"), ` ${inWords(check)}`)));
   }
 
   let last = performance.now();
@@ -387,15 +431,22 @@
     requestAnimationFrame(tick);
   }
 
+  // A control that was clicked gives the keys back to the page; one that has the focus by the keyboard keeps its own keys.
+  window.addEventListener("click", (event) => {
+    const focused = document.activeElement;
+    if (event.detail > 0 && focused?.matches("button, input[type=range]")) focused.blur();
+  });
+
   window.addEventListener("keydown", (event) => {
-    if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { target } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.matches("input[type=text], select")) return;
+    const isOnSlider = target === slider;
     const index = steps.findLastIndex((step) => state.t >= step.t);
-    if (event.key === " " && !(event.target instanceof HTMLButtonElement)) togglePlay();
-    else if (event.key === "ArrowRight" && !state.live) state.t = steps[Math.min(steps.length - 1, index + 1)].t;
-    else if (event.key === "ArrowLeft" && !state.live) state.t = steps[Math.max(0, index - 1)].t;
+    if (event.key === " " && !(target instanceof HTMLButtonElement)) togglePlay();
+    else if (event.key === "ArrowRight" && !state.live && !isOnSlider) goTo(steps[Math.min(steps.length - 1, index + 1)]);
+    else if (event.key === "ArrowLeft" && !state.live && !isOnSlider) goTo(steps[Math.max(0, index - 1)]);
     else return;
     event.preventDefault();
-    show();
   });
 
   play("current");

@@ -35,7 +35,8 @@ public struct Demo: Sendable {
         guard let scenario = file.runs(ofVariant: client == .current ? "none" : client.rawValue).first else {
             throw Failure(description: "\(Self.file) has no variant '\(client.rawValue)'")
         }
-        return PlannedRun(index: 0, source: Self.file, scenario: scenario, world: world)
+        return PlannedRun(
+            index: 0, source: Self.file, scenario: scenario, world: world, seed: nil, replay: [["slowlane", "demo"]])
     }
 
     private static func document(_ finished: FinishedRun) -> String? {
@@ -160,6 +161,7 @@ public struct Demo: Sendable {
         case "": (path, type) = ("demo/demo.html", "text/html; charset=utf-8")
         case "demo.css": (path, type) = ("demo/demo.css", "text/css; charset=utf-8")
         case "demo.js": (path, type) = ("demo/demo.js", "text/javascript; charset=utf-8")
+        case "subway.yaml": (path, type) = (file, "text/plain; charset=utf-8")
         case "history.js": (path, type) = ("report/history.js", "text/javascript; charset=utf-8")
         default: return nil
         }

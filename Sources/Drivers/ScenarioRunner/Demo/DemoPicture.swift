@@ -15,31 +15,31 @@ struct DemoPicture {
 
     static let steps = [
         Step(
-            start: .zero, name: "As usual", line: "Ada's phone and Bo's tablet share their notes. Ada adds one.",
-            see: "Bo sees it a moment later."),
+            start: .zero, name: "As usual", line: "Ada's phone and her tablet share their notes. Ada adds one.",
+            see: "The tablet has it a moment later."),
         Step(
-            start: .seconds(9), name: "The tunnel", line: "Ada's train is in a tunnel. She edits the milk anyway.",
+            start: .seconds(9), name: "The tunnel", line: "The phone is in a tunnel. Ada edits the milk anyway.",
             see: "Her text is there at once; a mark says that it waits."),
         Step(
-            start: .seconds(20), name: "Both edit", line: "Meanwhile Bo edits the same note.",
-            see: "The server has Bo's text; Ada's phone does not know it yet."),
+            start: .seconds(20), name: "Both edit", line: "Meanwhile the same note is edited on the tablet.",
+            see: "The server has the tablet's text; the phone does not know it yet."),
         Step(
             start: .seconds(28), name: "The conflict",
-            line: "Ada is back, on slow Edge. Her edit is based on an old revision: 409.",
-            see: "Nobody is overwritten: Ada sees both texts."),
+            line: "The phone is back, on slow 2G. The server refuses its old edit (409 Conflict).",
+            see: "Nobody is overwritten: the phone shows both texts."),
         Step(
-            start: .seconds(40), name: "Ada decides", line: "Ada joins both texts, and her phone saves the note.",
-            see: "Bo has her decision."),
+            start: .seconds(40), name: "The decision", line: "Ada joins both texts, and her phone saves the note.",
+            see: "The tablet has her decision."),
         Step(
             start: .seconds(49), name: "A lost response",
             line: "The server saves Ada's tickets, and the response is lost while she types on.",
-            see: "Her phone repeats the request with the same key: there is one note, with her last words."),
+            see: "Her phone sends the note again with the same ID: there is one note, with her last words."),
     ]
 
     /// A device with its place in the picture.
     private struct Place {
         let name: String
-        let owner: String
+        let device: String
         let title: String
         let left: Int
         /// The ends of its link: at the device, and at the server.
@@ -47,10 +47,12 @@ struct DemoPicture {
     }
 
     private static let places = [
-        Place(name: "A", owner: "Ada", title: "Ada's phone", left: 20, link: (262, 392)),
-        Place(name: "B", owner: "Bo", title: "Bo's tablet", left: 710, link: (698, 568)),
+        Place(name: "A", device: "phone", title: "Ada's phone", left: 20, link: (262, 392)),
+        Place(name: "B", device: "tablet", title: "Ada's tablet", left: 710, link: (698, 568)),
     ]
-    private static let linkNames = ["wifi": "Wi-Fi", "3g": "3G", "edge": "Edge", "100-loss": "tunnel: no network"]
+    private static let linkNames = [
+        "wifi": "Wi-Fi", "3g": "3G", "edge": "slow 2G (EDGE)", "100-loss": "tunnel: no network",
+    ]
     /// The time for which the last moment is shown.
     private static let restMilliseconds = 4000
 
@@ -197,9 +199,9 @@ struct DemoPicture {
             let mark = isConflict ? "\u{25C6} conflict" : row.icon == .upload ? "\u{2191} waiting" : ""
             text += Self.text(mark, left + 194, top + 22, "right \(isConflict ? "conflict" : "dot")")
             let mine = row.text ?? ""
-            text += Self.text(isConflict ? "\(place.owner): \(mine)" : mine, left + 12, top + 44)
+            text += Self.text(isConflict ? "\(place.device): \(mine)" : mine, left + 12, top + 44)
             if isConflict, let other {
-                let others = places.first { $0.name != place.name }?.owner ?? ""
+                let others = places.first { $0.name != place.name }?.device ?? ""
                 text += Self.text("\(others): \(other)", left + 12, top + 66)
             }
             top += height + 8
@@ -207,7 +209,7 @@ struct DemoPicture {
         let conflicts = state.rows.count { $0.icon == .conflict }
         let status =
             conflicts > 0
-            ? "\(place.owner) has to decide"
+            ? "Ada has to decide"
             : state.outbox > 0 ? "\(TextTable.count(state.outbox, "change")) to send" : "everything sent"
         return text + Self.text(status, place.left + 16, 370, "soft")
     }
