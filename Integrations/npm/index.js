@@ -57,9 +57,9 @@ function forNodeTest(context) {
     if (error) throw error;
     const lines = section.split('\n').filter(Boolean);
     for (const line of lines) context.diagnostic(line);
-    // The reporter junit writes diagnostics as comments only.
+    // The reporter junit writes diagnostics as comments only. It adds ' {' and the properties of the error to the stack.
     const cause = context.error?.cause;
-    if (cause instanceof Error && lines.length) Reflect.set(cause, 'stack', `${cause.stack}\n${lines.at(-1)}`);
+    if (cause instanceof Error && lines.length) Reflect.set(cause, 'stack', `${cause.stack}\n${lines.at(-1)}\n`);
   });
   return networks;
 }

@@ -71,7 +71,7 @@ class TestNearest:
     session = re.search("slowlane: seed ([0-9]+)", text).group(1)
     seed = re.search("very-bad-network, seed ([0-9]+)", text).group(1)
     upstream = re.search("-> (127.0.0.1:[0-9]+), very-bad-network", text).group(1)
-    command = "pytest test_inner.py::test_fails --slowlane-upstream=%s --slowlane-seed=%s" % (upstream, session)
+    command = "python -m pytest test_inner.py::test_fails --slowlane-upstream=%s --slowlane-seed=%s" % (upstream, session)
     assert "repeat with: " + command in text
     assert re.search(r"assert %s == 0" % seed, text)
     # The same seed in a run of one test, in a worker process.
@@ -196,7 +196,7 @@ def test_fails(network):
     assert False
 """, "../test_inner.py")
     result.assert_outcomes(failed=1)
-    assert "repeat with: pytest ../test_inner.py::test_fails --slowlane-upstream=" in result.stdout.str()
+    assert "repeat with: python -m pytest ../test_inner.py::test_fails --slowlane-upstream=" in result.stdout.str()
 
 
 @pytest.fixture
@@ -258,10 +258,10 @@ def test_without_network():
     network, = values("test_fails", "network")
     command, = values("test_fails", "repeat")
     assert "-> %s, very-bad-network, seed " % slowlane_upstream in network
-    assert command == "pytest test_inner.py::test_fails --slowlane-upstream=%s --slowlane-seed=%s" % (slowlane_upstream, seed)
+    assert command == "python -m pytest test_inner.py::test_fails --slowlane-upstream=%s --slowlane-seed=%s" % (slowlane_upstream, seed)
     output = cases["test_fails"].find("system-out").text
     assert "network " + network in output and "link: 100-loss" in output and "repeat with: " + command in output
     assert (values("test_passes", "seed"), len(values("test_passes", "network"))) == ([seed], 2)
     assert cases["test_without_network"].find("properties") is None
-    again = pytester.runpytest_subprocess(*shlex.split(command)[1:]).stdout.str()
+    again = pytester.runpytest_subprocess(*shlex.split(command)[3:]).stdout.str()
     assert network.rpartition(", ")[2] in again

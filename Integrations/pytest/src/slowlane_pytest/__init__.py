@@ -8,6 +8,7 @@ import os
 import random
 import re
 import shlex
+import sys
 
 import pytest
 
@@ -66,7 +67,7 @@ class _State:
 
 def pytest_addoption(parser):
     group = parser.getgroup("slowlane", "networks of tests (slowlane)")
-    group.addoption("--slowlane-program", metavar="PATH", help="the program slowlane (default: $SLOWLANE_PROGRAM, the ini value, PATH)")
+    group.addoption("--slowlane-program", metavar="PATH", help="the program slowlane (default: $SLOWLANE_PROGRAM, the ini value, the program of slowlane-proxy, PATH)")
     group.addoption("--slowlane-upstream", metavar="HOST:PORT", help="the server under test (default: the ini value)")
     group.addoption("--slowlane-seed", type=_seed, metavar="N", help="the random seed of all networks (default: $SLOWLANE_SEED, else random)")
     parser.addini("slowlane_program", "the program slowlane: a path, relative to the root folder, or a name on PATH", default="")
@@ -257,7 +258,11 @@ def _argument(item):
 
 def _repeat_command(item):
     """Returns the command that runs a test again with the same networks. A path after '=' is not taken for one of tests."""
-    words = ["pytest", _argument(item)]
+    # A worker of xdist has the arguments of the process that has started it.
+    program = getattr(item.config, "workerinput", {}).get("mainargv", sys.argv)[0]
+    # 'python -m pytest' also finds modules in the working directory.
+    words = ["python", "-m", "pytest"] if os.path.basename(program) == "__main__.py" else ["pytest"]
+    words.append(_argument(item))
     for option in ("slowlane_program", "slowlane_upstream"):
         value = item.config.getoption(option)
         if value:

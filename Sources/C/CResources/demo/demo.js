@@ -44,7 +44,7 @@
     { name: "nothing is lost", from: 32_200, words: ["no-lost-write"] },
     { name: "nothing is doubled", from: 51_000, words: ["no-duplicate-effect", "POST n3"] },
     { name: "typed text stays", from: 51_000, words: ["read-your-writes"] },
-    { name: "conflicts are shown", from: 32_200, words: ["no-silent-overwrite", "icon conflict", "resolves n1"] },
+    { name: "conflicts are shown", from: 32_200, words: ["no-silent-overwrite", "icon conflict", "resolves n1"], needsScript: true },
     { name: "the same everywhere", from: 57_000, words: ["convergence", "agree"] },
   ];
   const linkNames = { wifi: "Wi-Fi", "3g": "3G", lte: "LTE", edge: "slow 2G (EDGE)", "100-loss": "100 % loss", clear: "fast network" };
@@ -405,11 +405,12 @@
 
   function showPromises(t) {
     // The expectations are those of the scenario alone; after an act of the viewer only the invariants count.
-    const counts = (check) => state.source === "simulated" || !state.isEdited || check.check.startsWith("invariant: ");
+    const isScripted = state.source === "simulated" || !state.isEdited;
+    const counts = (check) => isScripted || check.check.startsWith("invariant: ");
     const failed = (state.document?.run.checks ?? []).filter((check) => check.outcome === "fail" && counts(check) && seenFrom(check) <= Math.max(t, state.t));
     const items = promises.map((promise) => {
       const check = promise.words.flatMap((word) => failed.filter((check) => check.check.includes(word)))[0] ?? null;
-      return [promise.name, check, state.document !== null && state.t >= promise.from];
+      return [promise.name, check, state.document !== null && state.t >= promise.from && (isScripted || !promise.needsScript)];
     });
     replace(promiseList, JSON.stringify(items), () => items.map(([name, check, isKnown]) =>
       element("li", { class: check ? "broken" : isKnown ? null : "open" }, `${check ? "✗" : isKnown ? "✓" : "…"} ${name}`)));
