@@ -142,6 +142,24 @@ static const struct cresources_file files[] = {
     {"profiles/firefox-wifi.yaml", (const char[]){
 #embed "../../../profiles/firefox-wifi.yaml" suffix(, 0)
     }},
+    {"profiles/5g-mid-band.yaml", (const char[]){
+#embed "../../../profiles/5g-mid-band.yaml" suffix(, 0)
+    }},
+    {"profiles/5g-uk.yaml", (const char[]){
+#embed "../../../profiles/5g-uk.yaml" suffix(, 0)
+    }},
+    {"profiles/5g-stadium.yaml", (const char[]){
+#embed "../../../profiles/5g-stadium.yaml" suffix(, 0)
+    }},
+    {"profiles/starlink.yaml", (const char[]){
+#embed "../../../profiles/starlink.yaml" suffix(, 0)
+    }},
+    {"profiles/in-flight.yaml", (const char[]){
+#embed "../../../profiles/in-flight.yaml" suffix(, 0)
+    }},
+    {"profiles/train-wifi.yaml", (const char[]){
+#embed "../../../profiles/train-wifi.yaml" suffix(, 0)
+    }},
     {"timelines/3g-moving.yaml", (const char[]){
 #embed "../../../timelines/3g-moving.yaml" suffix(, 0)
     }},

@@ -36,6 +36,9 @@ public struct DeliveryTrace: Hashable, Sendable {
     /// The time after which the trace repeats.
     public var length: Nanoseconds { .milliseconds(Int64(times[times.count - 1])) }
 
+    /// Returns the time of an opportunity in milliseconds.
+    func time(at index: Int) -> Int64 { Int64(times[index]) }
+
     /// The average rate.
     public var averageBitsPerSecond: Int64 {
         Int64(times.count) * Int64(DeliveryTrace.bytesPerOpportunity) * 8_000 / Int64(times[times.count - 1])

@@ -148,7 +148,8 @@ public enum ProfileCatalogue {
     static let profileSynonyms = [
         "slow3g": ["chrome-slow-3g", "wpt-3g-slow"], "fast3g": ["chrome-slow-4g", "wpt-3g-fast"],
         "slow4g": ["chrome-slow-4g", "lighthouse-slow-4g"], "fast4g": ["chrome-fast-4g", "lte"],
-        "5g": ["lte"], "tunnel": ["100-loss"], "outage": ["100-loss"], "airplane": ["offline"],
+        "5g": ["5g-mid-band", "5g-uk"], "satellite": ["starlink", "in-flight"], "plane": ["in-flight"],
+        "stadium": ["5g-stadium"], "tunnel": ["100-loss"], "outage": ["100-loss"], "airplane": ["offline"],
         "airplanemode": ["offline"], "flightmode": ["offline"], "dialup": ["wpt-dial"], "modem": ["wpt-dial"],
     ]
 

@@ -1,5 +1,5 @@
 public import Determinism
-internal import LinkModel
+public import LinkModel
 
 /// Texts of quantities, which ``Quantity`` reads back as the same values.
 public enum QuantityText {
@@ -37,19 +37,21 @@ public enum QuantityText {
     }
 
     /// Returns a delay in milliseconds.
-    static func delay(_ time: Nanoseconds) -> String { decimal(time.count, decimals: 6) + " ms" }
+    public static func delay(_ time: Nanoseconds) -> String { decimal(time.count, decimals: 6) + " ms" }
 
     /// Returns a probability in percent.
-    static func percentage(_ value: Probability) -> String { decimal(Int64(value.partsPerMillion), decimals: 4) + "%" }
+    public static func percentage(_ value: Probability) -> String {
+        decimal(Int64(value.partsPerMillion), decimals: 4) + "%"
+    }
 
     /// Returns jitter.
-    static func jitter(_ jitter: Jitter) -> String {
+    public static func jitter(_ jitter: Jitter) -> String {
         delay(jitter.span) + (jitter.distribution == .uniform ? "" : " \(jitter.distribution.rawValue)")
             + (jitter.mayOvertake ? " overtaking" : "")
     }
 
     /// Returns burst loss in netem's syntax.
-    static func bursts(_ bursts: BurstLoss) -> String {
+    public static func bursts(_ bursts: BurstLoss) -> String {
         switch bursts {
         case .gilbertElliott(let becomesBad, let becomesGood, let inBad, let inGood):
             "gemodel " + [becomesBad, becomesGood, inBad, inGood].map(percentage).joined(separator: " ")

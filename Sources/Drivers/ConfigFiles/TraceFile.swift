@@ -1,14 +1,14 @@
 internal import Foundation
-internal import LinkModel
+public import LinkModel
 internal import Scenario
 
 /// Trace files in Mahimahi's format: one whole number of milliseconds per line, each an opportunity to send 1500 bytes.
-enum TraceFile {
+public enum TraceFile {
     /// The size limit.
     static let bytesMax = 32 << 20
 
     /// Reads a trace file; errors have file and line.
-    static func read(_ path: String) throws(FileError) -> DeliveryTrace {
+    public static func read(_ path: String) throws(FileError) -> DeliveryTrace {
         let data: Data
         do {
             data = try TextFile.readBytes(path, bytesMax: bytesMax)
@@ -17,6 +17,13 @@ enum TraceFile {
         }
         if data.count > bytesMax { throw fileError(path, nil, "the trace is larger than \(bytesMax >> 20) MiB") }
         return try parse(data, file: path)
+    }
+
+    /// Returns the text of a trace file.
+    public static func text(_ trace: DeliveryTrace) -> String {
+        var text = ""
+        for time in trace.milliseconds { text += "\(time)\n" }
+        return text
     }
 
     /// Parses the bytes of a trace.
@@ -62,7 +69,7 @@ enum TraceFile {
         }
     }
 
-    private static func fileError(_ file: String, _ line: Int?, _ message: String) -> FileError {
+    static func fileError(_ file: String, _ line: Int?, _ message: String) -> FileError {
         FileError(problems: [Problem(SourceLocation(file: file, line: line, column: line == nil ? nil : 1), message)])
     }
 }

@@ -44,15 +44,58 @@ public struct TCPSegment: Sendable {
     public let isFIN: Bool
     /// The RST flag.
     public let isRST: Bool
+    /// The byte of flags.
+    public let flags: UInt8
+    /// The options of the TCP header.
+    public let options: Options
+    /// The length of the IP packet on the wire.
+    public let packetLength: Int
     /// The captured part of the payload.
     public let payload: [UInt8]
     /// The payload's length on the wire.
     public let payloadLength: Int
 
+    /// The options that are read.
+    public struct Options: Sendable {
+        /// The maximum segment size; 0 without the option.
+        public var segmentSizeMax: UInt16 = 0
+        /// TSval and TSecr (RFC 7323).
+        public var timestamp: (value: UInt32, echo: UInt32)?
+        /// The blocks of the SACK option (RFC 2018), which do not include their ends.
+        public var sackBlocks: [(start: UInt32, end: UInt32)] = []
+
+        /// Reads the options in a range of a frame, up to the first invalid one.
+        init(_ frame: UnsafeRawBufferPointer, _ range: Range<Int>) {
+            var offset = range.lowerBound
+            while offset < range.upperBound {
+                let kind = frame[offset]
+                if kind == 0 { return }
+                if kind == 1 {
+                    offset += 1
+                    continue
+                }
+                guard offset + 1 < range.upperBound else { return }
+                let length = Int(frame[offset + 1])
+                guard length >= 2, offset + length <= range.upperBound else { return }
+                switch (kind, length) {
+                case (2, 4): segmentSizeMax = UInt16(big16(frame, offset + 2))
+                case (8, 10): timestamp = (big32(frame, offset + 2), big32(frame, offset + 6))
+                case (5, 10), (5, 18), (5, 26), (5, 34):
+                    sackBlocks = stride(from: offset + 2, to: offset + length, by: 8)
+                        .map { (big32(frame, $0), big32(frame, $0 + 4)) }
+                default: break
+                }
+                offset += length
+            }
+        }
+    }
+
     /// Decodes the segment in a frame; `nil` if the frame contains none, or a fragment other than the first.
     ///
-    /// - Parameter linkType: The link-layer header type (`LINKTYPE_`).
-    public init?(_ frame: UnsafeRawBufferPointer, linkType: Int) {
+    /// - Parameters:
+    ///   - linkType: The link-layer header type (`LINKTYPE_`).
+    ///   - keepsPayload: Whether ``payload`` is set.
+    public init?(_ frame: UnsafeRawBufferPointer, linkType: Int, keepsPayload: Bool = true) {
         guard let start = Self.networkOffset(frame, linkType), start < frame.count else { return nil }
         let version = frame[start] >> 4
         let transport: Int
@@ -62,16 +105,16 @@ public struct TCPSegment: Sendable {
         let to: [UInt8]
         if version == 4 {
             guard frame.count >= start + 20 else { return nil }
-            let fragment = Self.big16(frame, start + 6) & 0x1FFF
+            let fragment = big16(frame, start + 6) & 0x1FFF
             guard frame[start + 9] == 6, fragment == 0 else { return nil }
             transport = start + Int(frame[start] & 0x0F) * 4
-            let length = Self.big16(frame, start + 2)
+            let length = big16(frame, start + 2)
             end = length == 0 ? 0 : start + length
             from = Array(frame[start + 12..<start + 16])
             to = Array(frame[start + 16..<start + 20])
         } else if version == 6 {
             guard frame.count >= start + 40 else { return nil }
-            let length = Self.big16(frame, start + 4)
+            let length = big16(frame, start + 4)
             end = length == 0 ? 0 : start + 40 + length
             guard let offset = Self.transportOffset(frame, after: start) else { return nil }
             transport = offset
@@ -86,17 +129,20 @@ public struct TCPSegment: Sendable {
         if end == 0 { end = frame.count }
         let first = transport + header
         let flags = frame[transport + 13]
-        source = Endpoint(address: from, port: UInt16(Self.big16(frame, transport)))
-        destination = Endpoint(address: to, port: UInt16(Self.big16(frame, transport + 2)))
-        sequenceNumber = Self.big32(frame, transport + 4)
-        acknowledgmentNumber = Self.big32(frame, transport + 8)
+        source = Endpoint(address: from, port: UInt16(big16(frame, transport)))
+        destination = Endpoint(address: to, port: UInt16(big16(frame, transport + 2)))
+        sequenceNumber = big32(frame, transport + 4)
+        acknowledgmentNumber = big32(frame, transport + 8)
         isFIN = flags & 0x01 != 0
         isSYN = flags & 0x02 != 0
         isRST = flags & 0x04 != 0
         isACK = flags & 0x10 != 0
         payloadLength = max(0, end - first)
         let captured = min(frame.count, end)
-        payload = first < captured ? Array(frame[first..<captured]) : []
+        payload = keepsPayload && first < captured ? Array(frame[first..<captured]) : []
+        self.flags = flags
+        options = Options(frame, transport + 20..<max(transport + 20, min(first, frame.count)))
+        packetLength = max(0, end - start)
     }
 
     private static func networkOffset(_ frame: UnsafeRawBufferPointer, _ linkType: Int) -> Int? {
@@ -129,12 +175,12 @@ public struct TCPSegment: Sendable {
         }
         return next == 6 ? offset : nil
     }
+}
 
-    private static func big16(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int {
-        Int(bytes[offset]) << 8 | Int(bytes[offset + 1])
-    }
+private func big16(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> Int {
+    Int(bytes[offset]) << 8 | Int(bytes[offset + 1])
+}
 
-    private static func big32(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> UInt32 {
-        UInt32(big16(bytes, offset)) << 16 | UInt32(big16(bytes, offset + 2))
-    }
+private func big32(_ bytes: UnsafeRawBufferPointer, _ offset: Int) -> UInt32 {
+    UInt32(big16(bytes, offset)) << 16 | UInt32(big16(bytes, offset + 2))
 }

@@ -109,7 +109,8 @@ struct Slowlane: AsyncParsableCommand {
             MergeReportsCommand.self, MutationTestCommand.self,
             ScenariosCommand.self, LintCommand.self, FormatCommand.self,
             ExplainCommand.self, SchemaCommand.self, NotesServerCommand.self, NotesCommand.self, ProfilesCommand.self,
-            MeasureCommand.self, ModelCommand.self, CaptureCommand.self, DoctorCommand.self,
+            MeasureCommand.self, ModelCommand.self, CaptureCommand.self, CalibrateCommand.self, TraceCommand.self,
+            DoctorCommand.self,
         ]
     )
 }

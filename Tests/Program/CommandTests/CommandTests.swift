@@ -258,7 +258,7 @@ import Musl
         #expect(list.status == 0)
         // Two tables with a header each: all files of profiles/ and timelines/.
         let lines = list.output.split(separator: "\n")
-        #expect(lines.count == 52, "two headers, 46 profiles and 4 timelines")
+        #expect(lines.count == 58, "two headers, 52 profiles and 4 timelines")
         #expect(list.output.contains("subway"))
         let show = try await Command.run("profiles", "show", "3g")
         #expect(

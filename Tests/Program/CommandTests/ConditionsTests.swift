@@ -83,7 +83,7 @@ extension CommandTests {
 
             let list = try await Command.run("profiles", "list", "--json").output.split(separator: "\n")
             let types = try list.map { try Self.object($0)["type"] as? String }
-            #expect(types.count { $0 == "profile" } == 46 && types.count { $0 == "timeline" } == 4)
+            #expect(types.count { $0 == "profile" } == 52 && types.count { $0 == "timeline" } == 4)
 
             let server = try Command(["server", "--port", "0"])
             let line = try await server.output.line(with: "listening on ")

@@ -20,7 +20,7 @@ import Testing
         ["notes", "dismiss"], ["notes", "status"], ["notes", "attach"], ["notes", "fetch"], ["profiles"],
         ["profiles", "list"], ["profiles", "show"],
         ["profiles", "check"],
-        ["measure"], ["model"], ["capture"], ["doctor"],
+        ["measure"], ["model"], ["capture"], ["calibrate"], ["trace"], ["doctor"],
     ]
 
     /// The help texts that tests have read.
