@@ -1,3 +1,4 @@
+public import LinkModel
 public import Wire
 
 /// The identifier of an exchange (a request and its response) on one link.
@@ -69,6 +70,9 @@ public enum ExchangeEvent: Sendable {
     case tls(ClientHello)
     /// A fault of a rule about handshakes has fired: the number of bytes of the stream that had passed the point.
     case handshakeFault(rule: Int, point: HandshakePoint, serverName: String?, offset: Int64)
+    /// A fault of a rule about the bytes of a connection has fired: the sender of the stream, and the number of bytes of it
+    /// that had passed the point.
+    case streamFault(rule: Int, point: StreamPoint, sender: Side, offset: Int64)
 }
 
 extension ExchangeEvent {
@@ -86,7 +90,7 @@ extension ExchangeEvent {
             .faultInjected(let id, _, _, _), .pings(let id, _, _, _), .faultMissed(let id, _, _),
             .protocolSwitched(let id):
             id
-        case .notHTTP, .tls, .handshakeFault: nil
+        case .notHTTP, .tls, .handshakeFault, .streamFault: nil
         }
     }
 
@@ -129,6 +133,8 @@ extension ExchangeEvent: CustomStringConvertible {
         case .protocolSwitched(let id): "\(id.number) protocol switched"
         case .notHTTP(let reason): "not HTTP: \(reason)"
         case .tls(let hello): "TLS for \(hello.serverName ?? "no name")"
+        case .streamFault(let rule, let point, _, let offset):
+            "fault of rule \(rule) at \(point.rawValue) after \(offset) B"
         case .handshakeFault(let rule, let point, _, let offset):
             "fault of rule \(rule) at \(point.rawValue) after \(offset) B"
         }

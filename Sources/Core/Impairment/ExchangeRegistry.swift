@@ -22,6 +22,9 @@ struct ExchangeRegistry {
         let subject: FaultPattern?
         let path: FaultPattern?
         let method: [UInt8]?
+        /// The searches for the text of a rule, and for that of the other peer.
+        let search: TextSearch?
+        let after: TextSearch?
         var random: RandomStream
 
         init(_ status: FaultRuleStatus, random: RandomStream) {
@@ -29,6 +32,8 @@ struct ExchangeRegistry {
             subject = status.rule.subject.map(FaultPattern.init)
             path = status.rule.path.map(FaultPattern.init)
             method = status.rule.method.map { Array($0.utf8) }
+            search = status.rule.stream.map { TextSearch($0.text) }
+            after = status.rule.stream.map { TextSearch($0.after) }
             self.random = random
         }
 
@@ -39,11 +44,11 @@ struct ExchangeRegistry {
 
         /// Whether the fault may have to be known before the first byte of its request enters the link.
         var mustBeKnownBeforeRequest: Bool {
-            rule.handshake == nil && isLive && rule.point?.mustBeKnownBeforeRequest != false
+            rule.isAboutRequests && isLive && rule.point?.mustBeKnownBeforeRequest != false
         }
 
         func matches(_ head: HTTPRequestHead) -> Bool {
-            if rule.handshake != nil { return false }
+            if !rule.isAboutRequests { return false }
             if let method, !head.method.utf8.elementsEqual(method) { return false }
             return path?.matches(ExchangeRegistry.path(head.target)) != false
         }
@@ -54,6 +59,9 @@ struct ExchangeRegistry {
     private var exchangeCount = 0
     private var ruleCount = 0
     private var seed: UInt64
+    /// The number of changes of the rules about the bytes of connections, and whether there are any.
+    private(set) var textVersion = 0
+    private(set) var hasTextRules = false
     /// The prefix of the names of the random streams.
     private let name: String
     /// Whether a fault has been injected by a call.
@@ -81,7 +89,7 @@ struct ExchangeRegistry {
             if rule.problem == nil { insert(rule) }
             ruleCount += 1
         }
-        updateWithholding()
+        rulesChanged()
     }
 
     // MARK: Rules
@@ -107,7 +115,7 @@ struct ExchangeRegistry {
         ruleCount = max(ruleCount, number ?? 0)
         insert(rule)
         ruleCount += 1
-        updateWithholding()
+        rulesChanged()
         return ruleCount - 1
     }
 
@@ -115,7 +123,7 @@ struct ExchangeRegistry {
     mutating func remove(_ number: Int) -> Bool {
         guard let index = entries.firstIndex(where: { $0.status.number == number }) else { return false }
         entries.remove(at: index)
-        updateWithholding()
+        rulesChanged()
         return true
     }
 
@@ -139,6 +147,12 @@ struct ExchangeRegistry {
     }
 
     private func random(_ number: Int) -> RandomStream { RandomStream(seed: seed, "\(name)/fault/\(number)") }
+
+    private mutating func rulesChanged() {
+        updateWithholding()
+        textVersion += 1
+        hasTextRules = entries.contains { $0.rule.stream != nil }
+    }
 
     private mutating func updateWithholding() {
         withholdsRequests = awaitsDecisions || entries.contains { $0.mustBeKnownBeforeRequest }
@@ -174,7 +188,7 @@ struct ExchangeRegistry {
     }
 
     /// Whether a rule is about requests.
-    var hasRequestRules: Bool { entries.contains { $0.rule.handshake == nil } }
+    var hasRequestRules: Bool { entries.contains { $0.rule.isAboutRequests } }
 
     /// Counts a handshake for the rules. Returns the fault of the first rule that applies, with its point.
     mutating func matchHandshake(of serverName: String?) -> (fault: Fault, point: HandshakePoint)? {
@@ -189,6 +203,32 @@ struct ExchangeRegistry {
             found = (fault, point)
         }
         return found
+    }
+
+    // MARK: Bytes of connections
+
+    /// The numbers of the rules about the bytes of connections.
+    var textRules: [Int] { entries.filter { $0.rule.stream != nil }.map(\.status.number) }
+
+    /// Returns what a rule about the bytes of connections matches, with the searches for its texts.
+    func textRule(_ number: Int) -> (match: StreamMatch, search: TextSearch, after: TextSearch)? {
+        guard let entry = entries.first(where: { $0.status.number == number }), let match = entry.rule.stream,
+            let search = entry.search, let after = entry.after
+        else { return nil }
+        return (match, search, after)
+    }
+
+    /// Returns the number of bytes between the match of a rule and its point.
+    func textBytes(_ number: Int) -> Int64 { entries.first { $0.status.number == number }?.rule.bytes ?? 0 }
+
+    /// Counts a match of a rule about the bytes of connections. Returns its fault if it applies.
+    mutating func matchText(_ number: Int) -> Fault? {
+        guard let index = entries.firstIndex(where: { $0.status.number == number }),
+            let match = entries[index].rule.stream, applies(index)
+        else { return nil }
+        let rule = entries[index].rule
+        return Fault(
+            rule: number, point: match.exchangePoint, action: rule.action, bytes: rule.bytes, side: rule.side)
     }
 
     /// Counts a match of a rule. Returns whether the rule applies.

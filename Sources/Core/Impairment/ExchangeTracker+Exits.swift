@@ -21,6 +21,7 @@ extension ExchangeTracker {
             }
         }
         if handshake != nil { limit = min(limit, handshakeAllowance(direction)) }
+        if !text.pending.isEmpty { limit = min(limit, textAllowance(direction)) }
         return Int(clamping: min(limit, trickleAllowance(direction)))
     }
 
@@ -51,6 +52,7 @@ extension ExchangeTracker {
         if direction == .up { reportDeliveredRequests() } else { reportDeliveredResponses() }
         if faultCount > 0 { fireReached(&registry) }
         if handshake != nil { fireHandshake(&registry) }
+        if !text.pending.isEmpty { fireText(&registry) }
         removeDelivered()
     }
 

@@ -140,6 +140,7 @@ extension ExchangeTracker {
 
     private mutating func dropWaiting() {
         hold = nil
+        text.pending = []
         throttles = PerDirection(up: [], down: [])
         for index in streams.indices { streams[index].drop() }
         opening = nil
@@ -289,6 +290,7 @@ extension ExchangeTracker {
             actions.append(.deliver(direction))
         }
         removeHandshakeFault(of: rule)
+        text.pending.removeAll { $0.fault.rule == rule }
         if isOfRule(hold?.fault) { return resume(&registry) }
         if request?.isWithheld == true, !registry.withholdsRequests { match(&registry) }
         release(registry)
@@ -297,7 +299,8 @@ extension ExchangeTracker {
     /// Whether nothing of the connection depends on the tracker, now or later.
     var isObsolete: Bool {
         !isTracking && exchanges.isEmpty && hold == nil && !isEnded && lastExchange == nil && discardsFrom.up == nil
-            && handshake == nil && discardsFrom.down == nil && !withholdsEnd.up && !withholdsEnd.down
+            && handshake == nil && text.pending.isEmpty && discardsFrom.down == nil && !withholdsEnd.up
+            && !withholdsEnd.down
             && bytesWaiting(.up) == 0
             && bytesWaiting(.down) == 0 && waitingEnds.up == nil && waitingEnds.down == nil
     }

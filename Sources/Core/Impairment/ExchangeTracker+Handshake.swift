@@ -44,27 +44,11 @@ extension ExchangeTracker {
         else { return }
         let name = handshake?.serverName
         handshake = nil
-        firedHandshakePoint = point
+        firedPointName = point.rawValue
         registry.recordFired(fault)
         report(
             .handshakeFault(rule: fault.rule, point: point, serverName: name, offset: written[trigger.direction]))
-        switch fault.action {
-        case .reset: end(.abort(fault.point, fault.side), at: fault.point)
-        case .close: end(.close(fault.point, fault.side), at: fault.point)
-        case .stall:
-            let directions: [Direction] =
-                switch fault.side {
-                case .client, nil: [.down]
-                case .server: [.up]
-                case .both: [.up, .down]
-                }
-            for direction in directions { stall(direction, from: written[direction]) }
-        case .delay(let time): hold = Hold(fault: fault, deadline: now + time, isReport: false)
-        // Not possible in a rule of handshakes.
-        case .resetStream, .resetConnection, .throttle, .respond, .report, .goAway, .limitStreams, .ignorePings, .ping,
-            .blockWindow, .dropTrailers, .truncateHeaders:
-            break
-        }
+        execute(fault, stalling: [.down])
     }
 
     /// Removes the fault of a rule.

@@ -151,8 +151,10 @@ struct ExchangeTracker {
     var isEnding = false
     /// The handshake of TLS, while it is read or a fault waits for its point.
     var handshake: TrackedHandshake?
-    /// The point of the fault of the handshake that has fired.
-    var firedHandshakePoint: HandshakePoint?
+    /// The searches for the texts of rules, and the faults that wait for their points.
+    var text = TrackedText()
+    /// The name of the point of the fault of a handshake or of a text that has fired.
+    var firedPointName: String?
     /// The time of the timer that the link has set.
     var timer: Instant?
 

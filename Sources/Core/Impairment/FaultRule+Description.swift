@@ -8,7 +8,8 @@ extension FaultRule: CustomStringConvertible {
 
     /// Returns the rule on one line; a longer body is cut after `bodyBytesMax` bytes, and `...` follows.
     public func text(bodyBytesMax: Int) -> String {
-        var words = [handshake == nil ? method ?? "any" : "TLS", path ?? "*"]
+        var words =
+            stream.map { ["TCP", $0.description] } ?? [handshake == nil ? method ?? "any" : "TLS", path ?? "*"]
         if nth != 1 { words.append("nth \(nth)") }
         if probability < 1 { words.append("probability \(Self.percent(probability))") }
         if times.upperBound == .max {
@@ -16,7 +17,7 @@ extension FaultRule: CustomStringConvertible {
         } else if times.upperBound != 1 || probability < 1 {
             words.append("times \(times.upperBound)")
         }
-        words.append(handshake?.rawValue ?? point?.rawValue ?? "any")
+        words.append(stream?.point.rawValue ?? handshake?.rawValue ?? point?.rawValue ?? "any")
         if let bytes { words.append("bytes \(bytes)") }
         words.append(action.text(bodyBytesMax: bodyBytesMax))
         if let side { words.append(side.rawValue) }

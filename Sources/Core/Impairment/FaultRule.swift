@@ -47,6 +47,21 @@ public struct FaultRule: Hashable, Sendable {
     /// the name of the server: ``path`` is the pattern of SNI, and `nil` matches connections without a name, too.
     /// ``bytes`` is the number of bytes of ``HandshakePoint/midStream``; ``method``, ``subject`` and ``point`` have no effect.
     public var handshake: HandshakePoint?
+    /// What a rule about the bytes of connections matches; `nil` for other rules. ``bytes`` is the number of bytes between the
+    /// match and the point; ``method``, ``subject``, ``path`` and ``point`` have no effect.
+    public var stream: StreamMatch?
+
+    /// Whether the rule is about requests.
+    var isAboutRequests: Bool { handshake == nil && stream == nil }
+
+    /// Creates a rule about the bytes of connections.
+    public init(
+        stream: StreamMatch, nth: Int = 1, times: ClosedRange<Int> = 1...1, probability: Double = 1,
+        bytes: Int64? = nil, side: FaultSide? = nil, action: FaultAction
+    ) {
+        self.init(nth: nth, times: times, probability: probability, bytes: bytes, side: side, action: action)
+        self.stream = stream
+    }
 
     /// Creates a rule about handshakes of TLS.
     ///
@@ -90,6 +105,7 @@ public struct FaultRule: Hashable, Sendable {
             return "a pattern must have at most \(FaultPattern.bytesMax) bytes"
         }
         if let problem = action.problem { return problem }
+        if let stream { return stream.problem(bytes: bytes) ?? actionProblem(of: "TCP") }
         if let handshake { return problem(at: handshake) }
         if bytes != nil, let point, point != .midRequest, point != .midResponse {
             return "bytes applies to \(FaultPoint.midRequest.rawValue) and \(FaultPoint.midResponse.rawValue) only"
@@ -105,14 +121,20 @@ public struct FaultRule: Hashable, Sendable {
         return point.flatMap(action.problem(at:))
     }
 
-    private func problem(at handshake: HandshakePoint) -> String? {
+    /// The reason why the action is not possible outside exchanges.
+    private func actionProblem(of protocolName: String) -> String? {
         switch action {
         case .reset, .close, .stall, .delay: break
         case .resetStream, .resetConnection, .throttle, .respond, .report, .goAway, .limitStreams, .ignorePings, .ping,
             .blockWindow, .dropTrailers, .truncateHeaders:
-            return "the actions of a fault of TLS are reset, close, stall and delay"
+            return "the actions of a fault of \(protocolName) are reset, close, stall and delay"
         }
         if case .delay = action, side != nil { return "side applies to reset, close and stall only" }
+        return nil
+    }
+
+    private func problem(at handshake: HandshakePoint) -> String? {
+        if let problem = actionProblem(of: "TLS") { return problem }
         if (handshake == .midStream) != (bytes != nil) {
             return "bytes applies to \(HandshakePoint.midStream.rawValue), which needs it"
         }

@@ -148,7 +148,11 @@ extension SharedLink {
             case .report(let event):
                 if case .tls(let hello) = event { conduits[id].clientHello = hello }
                 recorder.record(event, id, at: now)
-            case .pass(let bytes, let direction): send(bytes, id, direction)
+            case .pass(let bytes, let direction):
+                if recorder.exchanges.hasTextRules {
+                    conduits[id].tracker?.search(bytes, direction, &recorder.exchanges)
+                }
+                send(bytes, id, direction)
             case .end(let direction, let end): endTracked(direction, end, id)
             case .deliver(let direction): deliver(id, direction)
             case .abort(let point, let side): executeEnd(point, side, id, isAbort: true)
@@ -159,8 +163,10 @@ extension SharedLink {
         conduits[id].isRunningTracker = false
         updateFaultBytes(id)
         guard conduits.contains(id) else { return }
-        // Nothing more can be tracked on a connection that is not HTTP.
-        if conduits[id].tracker?.isObsolete == true { return conduits[id].tracker = nil }
+        // Nothing more can be tracked on a connection that is not HTTP, unless a text is searched.
+        if conduits[id].tracker?.isObsolete == true, !recorder.exchanges.hasTextRules {
+            return conduits[id].tracker = nil
+        }
         setFaultTimer(id)
     }
 
@@ -227,7 +233,7 @@ extension SharedLink {
     /// Aborts or closes a connection at a fault point: the socket next to the point at once, the other one when its RST
     /// or FIN has crossed the link.
     private mutating func executeEnd(_ point: FaultPoint, _ side: FaultSide?, _ id: FlowID, isAbort: Bool) {
-        let name = conduits[id].tracker?.firedHandshakePoint?.rawValue ?? point.rawValue
+        let name = conduits[id].tracker?.firedPointName ?? point.rawValue
         conduits[id].faultCause =
             point == .beforeResponse && isAbort
             ? "fault: response withheld, connection reset"

@@ -8,10 +8,12 @@ internal import Wire
 /// ```
 /// METHOD|any [PATH] [nth N | probability P%] [times N|unlimited] POINT [bytes N] ACTION [client|server|both]
 /// TLS [HOST] [nth N | probability P%] [times N|unlimited] HANDSHAKE_POINT [bytes N] ACTION [client|server|both]
+/// TCP client|server ["TEXT" [after "TEXT"]] [nth N | probability P%] [times N|unlimited] STREAM_POINT [bytes N] ACTION [...]
 /// ```
 ///
 /// A rule that begins with `TLS` is about handshakes: HOST is compared with SNI and may contain `*`, HANDSHAKE_POINT is an
-/// ``Impairment/HandshakePoint``, and ACTION is `reset`, `close`, `stall` or `delay TIME`.
+/// ``Impairment/HandshakePoint``, and ACTION is `reset`, `close`, `stall` or `delay TIME`. A rule that begins with `TCP` is
+/// about the bytes of a connection, whatever its protocol: STREAM_POINT is an ``Impairment/StreamPoint``.
 ///
 /// A path may contain `*`. POINT is a ``Impairment/FaultPoint`` or `any`. ACTION is `reset`, `close`, `stall`,
 /// `delay TIME`, `throttle BYTES_PER_SECOND`, `portal` or `respond STATUS [NAME: VALUE ...] [body TEXT]`; for HTTP/2
@@ -61,6 +63,8 @@ public enum FaultExpression {
         var rule: FaultRule
         if reader.peek()?.keyword == handshakeWord {
             rule = try readHandshake(&reader)
+        } else if reader.peek()?.keyword == streamWord {
+            rule = try readStream(&reader)
         } else {
             let (method, path) = try readRequest(&reader)
             rule = FaultRule(method: method, path: path, action: .reset)
@@ -186,7 +190,7 @@ public enum FaultExpression {
         return rule
     }
 
-    private static func readClauses(_ reader: inout Reader, _ rule: inout FaultRule) throws(ParseError) {
+    static func readClauses(_ reader: inout Reader, _ rule: inout FaultRule) throws(ParseError) {
         var seen: Set<String> = []
         while let word = reader.peek(), clauses.contains(word.keyword) {
             reader.skip()
@@ -329,12 +333,12 @@ public enum FaultExpression {
         }
     }
 
-    fileprivate static func short(_ text: String) -> String { String(text.unicodeScalars.prefix(40)) }
+    static func short(_ text: String) -> String { String(text.unicodeScalars.prefix(40)) }
 
     // MARK: Words
 
     /// A reader of the words of an expression, with their positions.
-    private struct Reader {
+    struct Reader {
         struct Word {
             let text: String
             /// The bytes of the word in the expression.
@@ -344,8 +348,8 @@ public enum FaultExpression {
             var keyword: String { range.count <= 64 ? text : "" }
         }
 
-        private let bytes: [UInt8]
-        private var position = 0
+        let bytes: [UInt8]
+        var position = 0
 
         init(_ text: String) throws(ParseError) {
             bytes = Array(text.utf8.prefix(FaultExpression.bytesMax + 1))

@@ -1,5 +1,6 @@
 internal import DequeModule
 public import Impairment
+internal import LinkModel
 
 /// A fault that has fired, or that cannot fire although its rule has applied to the request.
 public struct FaultReport: Hashable, Sendable {
@@ -9,7 +10,7 @@ public struct FaultReport: Hashable, Sendable {
     public let rule: FaultRule
     /// The method and the beginning of the target of the request.
     public let request: String
-    /// The point; that of an exchange at the same socket for a rule about handshakes.
+    /// The point; that of an exchange at the same socket for a rule about handshakes or bytes.
     public let point: FaultPoint
     /// The number of faults of the rule that have fired so far.
     public let fired: Int
@@ -59,6 +60,12 @@ struct FaultReporter {
                 number: number, rule: rule, request: "TLS for \(name ?? "no name")",
                 point: point == .afterClientHello ? .beforeRequestEnd : .midResponse, fired: fired[number] ?? 0,
                 offset: offset)
+        case .streamFault(let number, _, let sender, let offset):
+            fired[number, default: 0] += 1
+            guard let rule = rules().first(where: { $0.number == number })?.rule else { return nil }
+            return FaultReport(
+                number: number, rule: rule, request: "bytes of the \(sender)",
+                point: sender == .client ? .beforeRequestEnd : .midResponse, fired: fired[number] ?? 0, offset: offset)
         case .requested, .requestRead, .requestDelivered, .responseStarted, .responseSampled, .responseRead, .notHTTP,
             .tls:
             break

@@ -21,8 +21,8 @@ extension ProxyCore {
         guard let offset = fault.offset else {
             return "fault did not fire: '\(rule)': \(request) did not reach \(fault.point.rawValue)"
         }
-        if let point = fault.rule.handshake {
-            return "fault fired: '\(rule)': \(request) at \(point.rawValue) after \(offset) B (\(fault.fired) so far)"
+        if let point = fault.rule.handshake?.rawValue ?? fault.rule.stream?.point.rawValue {
+            return "fault fired: '\(rule)': \(request) at \(point) after \(offset) B (\(fault.fired) so far)"
         }
         let message = fault.point <= .beforeRequestEnd ? "request" : "response"
         return "fault fired: '\(rule)': \(request) at \(fault.point.rawValue) after \(offset) B of the \(message) "

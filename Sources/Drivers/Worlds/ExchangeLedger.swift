@@ -180,7 +180,8 @@ public struct ExchangeLedger: Sendable {
         case .protocolSwitched(let id):
             if let number = exchanges[id]?.number { unconnected.remove(number) }
             return []
-        case .requestStarted, .responseSampled, .faultMissed, .pings, .tls, .handshakeFault: return []
+        case .requestStarted, .responseSampled, .faultMissed, .pings, .tls, .handshakeFault, .streamFault:
+            return []
         case .notHTTP(let reason): return [.notice(actor: name, .notHTTP("\(reason)"))]
         }
     }

@@ -38,7 +38,7 @@ struct WriteResultReader: Sendable {
         case .interrupted(let id): if open[id]?.head == nil { open[id] = nil }
         case .responseDelivered(let id, _, _), .protocolSwitched(let id): open[id] = nil
         case .requestStarted, .requestRead, .requestDelivered, .faultInjected, .faultMissed, .pings, .notHTTP, .tls,
-            .handshakeFault:
+            .handshakeFault, .streamFault:
             break
         }
         return nil

@@ -87,6 +87,19 @@ struct ProxyCommand: AsyncParsableCommand {
                       stream)
               ACTION  reset, close (without close_notify), stall, or delay TIME
 
+            A rule of bytes applies to any protocol without TLS. It selects a text in the
+            bytes of one peer ("\\r", "\\n", "\\x00" and the like in double quotes):
+              slowlane proxy --upstream 25 \\
+                  --fault 'TCP server "250 " after "\\r\\n.\\r\\n" before-match reset'
+
+              TCP client|server ["TEXT" [after "TEXT"]] [nth N | probability P%]
+                  [times N|unlimited] POINT [bytes N] ACTION [client|server|both]
+
+              after   the other peer must have sent this text before
+              POINT   before-match, after-match [bytes N] (N bytes after the text), or
+                      without a text mid-stream bytes N
+              ACTION  reset, close, stall, or delay TIME
+
             Each fault that fires is logged. At the end, a line per rule counts the
             requests that it has matched and the faults that have fired.
 

@@ -1,5 +1,6 @@
 import Determinism
 import Impairment
+import LinkModel
 import TestSupport
 import Testing
 
@@ -61,6 +62,61 @@ import Testing
         ("TLS after-client-hello respond 503", 24, "reset, close, stall and delay"),
         ("TLS mid-stream reset", 16, "which needs it"), ("TLS after-client-hello bytes 5 reset", 32, "which needs it"),
     ]) func aWrongRuleOfHandshakesHasAPlace(_ text: String, column: Int, message: String) {
+        let error = #expect(throws: FaultExpression.ParseError.self) { try FaultExpression.parse(text) }
+        #expect(error?.column == column && error?.message.contains(message) == true, "\(error?.oneLine ?? "")")
+    }
+
+    @Test(arguments: [
+        (
+            #"TCP server "250 " after "\r\n.\r\n" before-match reset"#,
+            FaultRule(
+                stream: StreamMatch(
+                    sender: .server, text: Array("250 ".utf8), after: Array("\r\n.\r\n".utf8), point: .beforeMatch),
+                action: .reset)
+        ),
+        (
+            #"TCP client "a \"b\\\x00\xff\t" nth 2 after-match bytes 10 stall both"#,
+            FaultRule(
+                stream: StreamMatch(
+                    sender: .client, text: Array("a \"b\\".utf8) + [0, 255, 9], point: .afterMatch),
+                nth: 2, bytes: 10, side: .both, action: .stall)
+        ),
+        (
+            "TCP server times unlimited mid-stream bytes 20000 close",
+            FaultRule(
+                stream: StreamMatch(sender: .server, point: .midStream), times: 1...Int.max, bytes: 20_000,
+                action: .close)
+        ),
+        (
+            #"TCP server "OK" probability 5% after-match delay 2s"#,
+            FaultRule(
+                stream: StreamMatch(sender: .server, text: Array("OK".utf8), point: .afterMatch), times: 1...Int.max,
+                probability: 0.05, action: .delay(.seconds(2)))
+        ),
+    ]) func aRuleOfBytesSelectsByAText(_ text: String, rule: FaultRule) throws {
+        #expect(try Self.parse(text) == rule)
+        #expect(try Self.parse("\(rule)") == rule)
+    }
+
+    @Test(arguments: [
+        ("TCP", 4, "expected the sender of the bytes"), ("TCP both \"a\" before-match reset", 5, "not 'both'"),
+        ("TCP server 250 before-match reset", 12, "a text stands in double quotes"),
+        ("TCP server \"250 before-match reset", 12, "has no end"),
+        ("TCP server \"\" before-match reset", 12, "the text is empty"),
+        (#"TCP server "\q" before-match reset"#, 12, "unknown escape"),
+        (#"TCP server "\x4" before-match reset"#, 12, "two hexadecimal digits"),
+        (#"TCP server "\x+4" before-match reset"#, 12, "two hexadecimal digits"),
+        ("TCP server \"a\" after b before-match reset", 16, "a text in quotes"),
+        ("TCP server \"a\" before-matsch reset", 16, "did you mean 'before-match'"),
+        ("TCP server before-match reset", 25, "needs a text in quotes"),
+        ("TCP server mid-stream reset", 23, "needs bytes"),
+        ("TCP server \"a\" mid-stream bytes 4 reset", 35, "before-match and after-match"),
+        ("TCP server \"a\" before-match bytes 4 reset", 37, "after-match and mid-stream only"),
+        ("TCP server \"a\" before-match respond 503", 29, "the actions of a fault of TCP are reset"),
+        ("TCP server \"a\" before-match throttle 5", 29, "the actions of a fault of TCP are reset"),
+        ("TCP server \"a\" before-match delay 5s client", 29, "side applies to"),
+        ("TCP server \"\(String(repeating: "a", count: 257))\" before-match reset", 285, "at most 256 bytes"),
+    ]) func aWrongRuleOfBytesHasAPlace(_ text: String, column: Int, message: String) {
         let error = #expect(throws: FaultExpression.ParseError.self) { try FaultExpression.parse(text) }
         #expect(error?.column == column && error?.message.contains(message) == true, "\(error?.oneLine ?? "")")
     }

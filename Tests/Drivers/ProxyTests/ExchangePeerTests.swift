@@ -29,7 +29,7 @@ import Wire
                 case .interrupted, .notHTTP, .faultInjected: seen.other.append("\(event)")
                 case .requestDelivered, .responseRead, .requestStarted, .requestRead, .responseStarted,
                     .responseSampled,
-                    .faultMissed, .pings, .protocolSwitched, .tls, .handshakeFault:
+                    .faultMissed, .pings, .protocolSwitched, .tls, .handshakeFault, .streamFault:
                     break
                 }
             }

@@ -44,6 +44,24 @@ import Testing
         #expect(result.status == 0, "\(result.output)")
     }
 
+    /// Two fast runs of scripts/real-programs: git repeats a push whose response was lost, and curl continues a download with
+    /// another version of the file. The script fails if the effects are not those of the pages.
+    @Test(.enabled(if: has("git") && (has("nginx") || FileManager.default.isExecutableFile(atPath: "/usr/sbin/nginx"))))
+    func realProgramsHaveTheEffectsOfTheirPages() async throws {
+        let folder = try TemporaryFolder()
+        let arguments = [
+            Repository.root.appending(path: "scripts/real-programs").path(), "--once", "--slowlane",
+            Command.binary.path(),
+            "--report", folder.url.path(), "git:lost-response", "curl:changed",
+        ]
+        let result = try await blocking { try runProgram("python3", arguments) }
+        #expect(result.status == 0, "\(result.output)\(result.errors)")
+        #expect(result.output.contains("| lost-response | error, retried | pass |"), "\(result.output)")
+        #expect(result.output.contains("| changed | mixed, error, retried | no promise |"), "\(result.output)")
+        let results = try String(contentsOf: folder.url.appending(path: "curl/changed-1/result.json"), encoding: .utf8)
+        #expect(results.contains("two versions mixed"))
+    }
+
     @Test func everyExampleIsShort() throws {
         for name in ["python/correct.py", "python/naive.py", "node/client.mjs", "shell/report.sh"] {
             let text = try String(contentsOfFile: "\(Self.folder)/\(name)", encoding: .utf8)

@@ -38,6 +38,61 @@ extension CommandTests {
             await (try? blocking { try HTTPPeer(port: port).ask(method, path) })?.status
         }
 
+        /// A server of a text protocol: it replies to each line with "250 " and its number.
+        private static func lineServer() throws -> (listener: TestSocket, port: Int) {
+            let (listener, port) = try TestSocket.listen()
+            Thread.detachNewThread { [weak listener] in
+                while let current = listener {
+                    guard let socket = try? current.accept() else { continue }
+                    Thread.detachNewThread {
+                        try? socket.send(Array("220 ready\r\n".utf8))
+                        var lines = 0
+                        while let bytes = try? socket.receive(), !bytes.isEmpty {
+                            for _ in 0..<bytes.count(where: { $0 == UInt8(ascii: "\n") }) {
+                                lines += 1
+                                try? socket.send(Array("250 \(lines)\r\n".utf8))
+                            }
+                        }
+                    }
+                }
+            }
+            return (listener, port)
+        }
+
+        /// The rule is one of SMTP: the response that follows the client's "." is lost.
+        @Test func aFaultOfBytesLosesTheReplyOfATextProtocol() async throws {
+            let (listener, upstream) = try Self.lineServer()
+            let rule = #"TCP server "250 " after "\r\n.\r\n" nth 2 before-match reset"#
+            let (command, port) = try await Self.proxy("--fault", rule, to: upstream)
+            let text = try await blocking {
+                let socket = try TestSocket.connect(port: port)
+                var received: [UInt8] = []
+                func wait(_ count: Int) throws {
+                    while received.count < count {
+                        let bytes = try socket.receive()
+                        if bytes.isEmpty { throw CancellationError() }
+                        received += bytes
+                    }
+                }
+                try wait(11)
+                for mail in 0..<2 {
+                    try socket.send(Array("DATA\r\n".utf8))
+                    try wait(11 + mail * 21 + 7)
+                    try socket.send(Array("\r\n.\r\n".utf8))
+                    do { try wait(11 + mail * 21 + 21) } catch { received += Array("error".utf8) }
+                }
+                return String(decoding: received, as: UTF8.self)
+            }
+            #expect(text == "220 ready\r\n250 1\r\n250 2\r\n250 3\r\n250 4\r\nerror")
+            command.type("quit\n")
+            #expect(await command.end() == 0)
+            #expect(
+                command.errors.text.contains("fault fired: '\(rule)': bytes of the server at before-match after "),
+                "\(command.errors.text)")
+            #expect(command.output.text.contains("matched 2, fired 1: \(rule)"), "\(command.output.text)")
+            withExtendedLifetime(listener) {}
+        }
+
         @Test func faultsFireAreLoggedAndCounted() async throws {
             let (listener, upstream) = try Self.server()
             let (command, port) = try await Self.proxy(

@@ -298,11 +298,17 @@ struct ProxyFeed {
             connections[connection]?.changed = time
             changedConnections.append(connection)
         case .handshakeFault(let rule, let point, _, let offset):
-            guard let fault = faults.first(where: { $0.number == rule }) else { return }
-            firedFaults[fault.name, default: 0] += 1
-            faultEvents.append(
-                self.event(of: fault, "fired", point: point.rawValue, offset: offset, at: time))
+            recordStreamFault(rule, point.rawValue, offset, at: time)
+        case .streamFault(let rule, let point, _, let offset):
+            recordStreamFault(rule, point.rawValue, offset, at: time)
         }
+    }
+
+    /// Records a fault that is not about an exchange.
+    private mutating func recordStreamFault(_ rule: Int, _ point: String, _ offset: Int64, at time: Int64) {
+        guard let fault = faults.first(where: { $0.number == rule }) else { return }
+        firedFaults[fault.name, default: 0] += 1
+        faultEvents.append(event(of: fault, "fired", point: point, offset: offset, at: time))
     }
 
     private mutating func recordFault(

@@ -103,7 +103,9 @@ struct TrafficArchive {
             try end(id, at: time)
         case .protocolSwitched: try end(id, at: time)
         case .interrupted: try end(id, at: time, error: "the connection ended before the response was delivered")
-        case .requested, .responseSampled, .faultMissed, .pings, .notHTTP, .tls, .handshakeFault: break
+        case .requested, .responseSampled, .faultMissed, .pings, .notHTTP, .tls, .handshakeFault,
+            .streamFault:
+            break
         }
     }
 
