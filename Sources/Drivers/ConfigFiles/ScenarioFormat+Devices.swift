@@ -91,7 +91,7 @@ extension ScenarioFormat {
             phaseKey("down", .anything, "Conditions of the downlink, in place of a profile."),
             phaseKey("up", .anything, "Conditions of the uplink, in place of a profile."),
             phaseKey(
-                "dns-delay", .text, default: "0 ms", "Conditions in place of a profile: the delay of name lookups."),
+                "dns-delay", .text, default: "0 ms", "Conditions in place of a profile: the delay of each handshake."),
             phaseKey(
                 "access", .text, default: "open", "Conditions in place of a profile: the effect on new connections."),
         ],

@@ -212,7 +212,7 @@ import Testing
         #expect(Self.violation(Self.edit(), .visibleState) == nil)
         #expect(
             Self.violation(Self.edit(icon: .plain), .visibleState)
-                == "A shows n1 without a mark at 1.0 s, although its user edits it and nothing was sent")
+                == "A shows n1 without an icon at 1.0 s, although its user edits it and nothing was sent")
     }
 
     @Test func aMarkVanishesWithTheAcknowledgement() {

@@ -1,7 +1,7 @@
 /// I4: convergence.
 enum Convergence: InvariantCheck {
     static let rule = InvariantRule(
-        rule: "After the quiesce phase, notes without a mark equal the server's, and nothing waits to be sent.",
+        rule: "After the quiesce phase, notes without an icon equal the server's, and nothing waits to be sent.",
         violations: "At the end, a note without a pending change, conflict or error differs between a device and the "
             + "server, or a change is still shown as pending.",
         worlds: "Simulated and live. Not decided if the run was aborted or the server's notes were not read.",

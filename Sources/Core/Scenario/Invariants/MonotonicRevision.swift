@@ -5,7 +5,7 @@ enum MonotonicRevision: InvariantCheck {
             + "one.",
         violations: "A response names a lower revision of a note than a response before its request; or the response "
             + "to a new PUT names no higher one; or the server has a lower one at the end; or a device shows the "
-            + "text of a lower revision after the text of a higher one, without a mark.",
+            + "text of a lower revision after the text of a higher one, without an icon.",
         worlds: "Simulated and live. The view is checked where the contents of requests are recorded.",
         blindSpots: "Notes that were deleted, repeated results of earlier writes, and texts that several revisions "
             + "have.",

@@ -2,8 +2,8 @@
 enum NoFalseConflict: InvariantCheck {
     static let rule = InvariantRule(
         rule: "A device shows a conflict of a note only if another client has really written the note.",
-        violations: "A note of a device gets the mark of a conflict, and every write of the note by another client "
-            + "of the user was rejected, was shown by the device without a mark before, or was replaced by a write of "
+        violations: "A note of a device gets the icon of a conflict, and every write of the note by another client "
+            + "of the user was rejected, was shown by the device without an icon before, or was replaced by a write of "
             + "the device itself.",
         worlds: "Simulated and live. Without the contents of requests, any write of another client excuses a conflict.",
         blindSpots: "Two conflicts that one write has caused, if the device has never shown the text of that write.",

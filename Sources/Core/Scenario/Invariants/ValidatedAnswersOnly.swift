@@ -4,7 +4,7 @@ enum ValidatedAnswersOnly: InvariantCheck {
         rule: "A response of another origin, of another media type, without its end or about another note changes no "
             + "note and completes no change.",
         violations: "After an invalid or incomplete response, a device shows a text that no client has written, a "
-            + "note vanishes without a deletion, or the mark of a pending change vanishes although no response of "
+            + "note vanishes without a deletion, or the icon of a pending change vanishes although no response of "
             + "the server has been received since the change.",
         worlds: "Simulated and live. Not for users for whom steps send requests around the client (`send`, `raw`).",
         blindSpots: "Texts of generated notes; the effects of an invalid response that look like those of a valid "

@@ -3,9 +3,9 @@ internal import Determinism
 /// I15: visible state.
 enum VisibleState: InvariantCheck {
     static let rule = InvariantRule(
-        rule: "The mark of a pending change appears with the change and vanishes within 1 s of its acknowledgement; "
+        rule: "The icon of a pending change appears with the change and vanishes within 1 s of its acknowledgement; "
             + "a change that the server has rejected for good is shown as an error.",
-        violations: "A device accepts a change and shows the note without a mark before it has sent anything; or it "
+        violations: "A device accepts a change and shows the note without an icon before it has sent anything; or it "
             + "shows a note as pending more than 1 s after the response to its last write, which had the text that "
             + "is shown; or it shows one as pending while its outbox is empty; or at the end it still shows a change as pending "
             + "although the server has rejected the change; or it shows an error although the change has failed at most "
@@ -44,7 +44,7 @@ enum VisibleState: InvariantCheck {
             }
             if isSent || device.isProgram { continue }
             return InvariantViolation(
-                "\(device.name) shows \(change.row) without a mark at \(run.text(at: change.acceptedIndex)), although its user "
+                "\(device.name) shows \(change.row) without an icon at \(run.text(at: change.acceptedIndex)), although its user "
                     + "\(change.kind.verb) it and nothing was sent",
                 at: change.acceptedIndex, of: device.name, change.row)
         }

@@ -91,7 +91,7 @@ enum ScenarioText {
             let wrapped = TextTable.wrapped(violation, width: 72).split(separator: "\n")
             lines += wrapped.enumerated().map { ($0 == 0 ? "  - " : "    ") + $1 }
         }
-        for part in ["worlds: " + rule.worlds, "cannot see: " + rule.blindSpots, "source: " + rule.source] {
+        for part in ["runs: " + rule.worlds, "cannot see: " + rule.blindSpots, "source: " + rule.source] {
             lines += [""] + indented(TextTable.wrapped(part, width: 76))
         }
         return lines
