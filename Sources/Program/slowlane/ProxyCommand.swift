@@ -44,7 +44,7 @@ struct ProxyCommand: AsyncParsableCommand {
             http://127.0.0.1:9000/'). Faults see every exchange. If the TLS handshake
             fails, the response is a 502 with the reason.
 
-            With --intercept HOST, the proxy ends the client's TLS with a certificate of
+            With --intercept HOST, the proxy terminates the client's TLS with a certificate of
             its own authority and speaks TLS to the server, whose certificate is verified.
             Clients must trust the authority ('slowlane ca'). The proxy does not touch the
             TLS of other hosts (docs/how-to/https.md).
@@ -69,13 +69,13 @@ struct ProxyCommand: AsyncParsableCommand {
                       delay TIME, throttle BYTES_PER_SECOND, portal (a sign-in page),
                       or respond STATUS [NAME: VALUE ...] [body TEXT]
 
-            On HTTP/2 without TLS a rule acts on the stream of a request. Further
+            On HTTP/2 a rule acts on the stream of a request. Further
             actions: reset CODE (such as REFUSED_STREAM), reset connection, goaway,
             limit-streams N, ignore-pings, ping, block-window [connection] (no
             WINDOW_UPDATE), drop-trailers, truncate-headers.
 
-            Requests inside TLS are not visible. A rule of handshakes selects connections
-            by the name of the server (SNI):
+            Requests inside TLS are visible with --intercept only. For other connections of
+            TLS, a rule of handshakes selects by the name of the server (SNI):
               slowlane proxy --upstream api.test:443 \\
                   --fault 'TLS api.test after-server-hello reset'
 

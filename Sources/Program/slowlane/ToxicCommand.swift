@@ -7,7 +7,7 @@ internal import Wire
 /// `slowlane toxic`.
 struct ToxicCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "toxic", abstract: "Add, update and remove toxics (faults) of a proxy.",
+        commandName: "toxic", abstract: "Add, update and remove toxics of a proxy.",
         discussion: """
             Examples:
               slowlane toxic add -t latency -a latency=1000 -a jitter=100 redis

@@ -100,12 +100,13 @@ struct ExplorationMerge {
             guard let failure = first.first else { continue }
             for line in failure.screen + seed.configuration.map({ "  " + $0 }) { console.print(line) }
         }
+        let status = tally.exitStatus(report.wanted)
         if isJSON {
             console.print(report.coverageJSON(tally))
-            console.print(report.endJSON(tally, duration: nil))
+            console.print(report.endJSON(tally, duration: nil, status: status))
         } else {
             for line in report.endLines(tally, duration: nil) { console.print(line) }
         }
-        return tally.exitStatus(report.wanted)
+        return status
     }
 }

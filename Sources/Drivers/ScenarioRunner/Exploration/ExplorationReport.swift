@@ -150,7 +150,7 @@ struct ExplorationReport {
     }
 
     /// Returns the last line.
-    func endJSON(_ tally: ExplorationTally, duration: Duration?) -> String {
+    func endJSON(_ tally: ExplorationTally, duration: Duration?, status: Int32) -> String {
         let classes = tally.classes.map { entry in
             JSONText.object([
                 ("check", JSONText.string(entry.group.check)),
@@ -165,7 +165,7 @@ struct ExplorationReport {
             ("events", "\(tally.events)"),
             ("wall_ms", duration.map { "\(Int64(($0 / .milliseconds(1)).rounded()))" } ?? "null"),
             ("classes", JSONText.array(classes)), ("never_reached", Self.strings(tally.unreached(wanted))),
-            ("exit_status", "\(tally.exitStatus(wanted))"),
+            ("exit_status", "\(status)"),
         ])
     }
 }

@@ -201,7 +201,9 @@ public struct Explorer: Sendable {
         var tally = ExplorationTally()
         var writeError: ExplorationResultsWriter.Failure?
         try await runSeeds(of: plan, &tally) { writeError = writeError ?? file?.error(adding: $0) }
-        for line in endLines(report, tally, duration: .now - start) { console.print(line) }
+        // What all seeds must reach together is decided with the merged results.
+        let status = tally.exitStatus(options.seed != nil || options.shard != nil ? [] : report.wanted)
+        for line in endLines(report, tally, status, duration: .now - start) { console.print(line) }
         if let file {
             let isCanaryFailed = options.shard.map { Canary.hasFailed(worlds, seed: UInt64($0.index)) } ?? true
             if !isCanaryFailed { console.error("the canary, a run that must fail, did not") }
@@ -210,8 +212,7 @@ public struct Explorer: Sendable {
                 return RunStatus.unavailable
             }
         }
-        // What all seeds must reach together is decided with the merged results.
-        return tally.exitStatus(options.seed != nil || options.shard != nil ? [] : report.wanted)
+        return status
     }
 
     /// Runs the seeds in blocks until all have run or the time is over, and reports the progress.
@@ -257,10 +258,12 @@ public struct Explorer: Sendable {
     }
 
     /// Returns the last lines of the output.
-    private func endLines(_ report: ExplorationReport, _ tally: ExplorationTally, duration: Duration) -> [String] {
+    private func endLines(
+        _ report: ExplorationReport, _ tally: ExplorationTally, _ status: Int32, duration: Duration
+    ) -> [String] {
         if options.isJSON {
             return (options.showsCoverage ? [report.coverageJSON(tally)] : []) + [
-                report.endJSON(tally, duration: duration)
+                report.endJSON(tally, duration: duration, status: status)
             ]
         }
         return (options.showsCoverage ? report.coverageLines(tally) : []) + report.endLines(tally, duration: duration)

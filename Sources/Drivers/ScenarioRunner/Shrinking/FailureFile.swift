@@ -67,7 +67,7 @@ public struct FailureFile: Sendable {
         var lines = ["Origin: \(ReplayCommand.arguments(run).map(ReplayCommand.quoted).joined(separator: " "))"]
         lines.append("Violation: \(TextTable.singleLine(result.violation.description))")
         lines.append("Shrunk from \(ShrunkRun.size(result.original)) to \(ShrunkRun.size(result.scenario))")
-        lines.append("in \(TextTable.count(result.runs, "run")) and \(shrunk.seconds).")
+        lines.append("in \(TextTable.count(result.runs, "run")).")
         if !result.isComplete { lines.append("A limit ended the search; a longer one may find a smaller scenario.") }
         return lines
     }
