@@ -48,6 +48,12 @@ struct LinkRecorder {
         packets.append(SharedLink.CapturedPacket(record: packet, payload: payload, cause: cause))
     }
 
+    /// Records a datagram with its payload.
+    mutating func record(_ packet: PacketRecord, datagram payload: ByteBuffer?, clientPort: UInt16) {
+        packets.append(
+            SharedLink.CapturedPacket(record: packet, payload: payload, cause: nil, datagramPort: clientPort))
+    }
+
     mutating func record(_ event: ExchangeEvent, _ id: FlowID, at time: Instant) {
         guard observation.contains(.exchanges) else { return }
         if let exchange = event.exchange, exchange < firstRecorded { return }

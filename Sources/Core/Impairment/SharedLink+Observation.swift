@@ -35,6 +35,8 @@ extension SharedLink {
         public let payload: ByteBuffer?
         /// The injected fault that caused the packet, if there is one.
         public let cause: String?
+        /// The port of the client of a datagram; `nil` for the packets of connections.
+        public var datagramPort: UInt16?
     }
 
     /// The kinds of events that are recorded now.

@@ -31,6 +31,7 @@ public struct SharedLink: ~Copyable {
     var orphans: OrphanTable
     var toxicList: ToxicList
     var timers = LinkTimers()
+    var datagrams: DatagramTraffic
     var recorder: LinkRecorder
     /// The policy under which the open connections were accepted.
     private var policy: ConnectionPolicy
@@ -69,6 +70,7 @@ public struct SharedLink: ~Copyable {
     ///   - name: The prefix of the names of the link's random streams.
     ///   - client: The TCP stack of the clients.
     ///   - server: The TCP stack of the server.
+    ///   - datagramLimits: The limits on sessions of datagrams.
     ///   - toxics: The toxics of all connections.
     ///   - exchangeTracking: The configuration of exchange tracking; if it is given, exchanges are recorded from the
     ///     start.
@@ -76,14 +78,15 @@ public struct SharedLink: ~Copyable {
     public init(
         _ conditions: Conditions = .clear, seed: UInt64 = 1, name: String = "link", client: StackPreset = .linux,
         server: StackPreset = .linux, limits: BufferLimits = BufferLimits(),
-        orphanLimits: OrphanLimits = OrphanLimits(), toxics: [Toxic] = [],
-        exchangeTracking: ExchangeTracking? = nil, observation: Observation = []
+        orphanLimits: OrphanLimits = OrphanLimits(), datagramLimits: DatagramLimits = DatagramLimits(),
+        toxics: [Toxic] = [], exchangeTracking: ExchangeTracking? = nil, observation: Observation = []
     ) {
         tcp = TCPLink(
             conditions, seed: seed, name: name, client: client, server: server, readsImmediately: false,
             recordsPackets: observation.contains(.packets))
         budget = ConnectionBudget(limits)
         orphans = OrphanTable(orphanLimits)
+        datagrams = DatagramTraffic(datagramLimits)
         toxicList = ToxicList(toxics, seed: seed, name: name)
         recorder = LinkRecorder(exchangeTracking, observation, seed: seed, name: name)
         policy = conditions.connectionPolicy
@@ -93,7 +96,7 @@ public struct SharedLink: ~Copyable {
 
     /// The time at which ``advance(to:)`` must be called next.
     public var nextDeadline: Instant? {
-        let own = ownDeadline
+        let own = min(ownDeadline, datagramDeadline)
         if own == .never { return tcp.nextDeadline }
         return tcp.nextDeadline.map { min($0, own) } ?? own
     }
@@ -109,7 +112,8 @@ public struct SharedLink: ~Copyable {
         var eventsLeft = eventsPerCallMax
         toxicPieces = 0
         let isDone = advance(to: target, &eventsLeft)
-        isBehind = !isDone || !pendingAborts.isEmpty
+        let hasDelivered = advanceDatagrams()
+        isBehind = !isDone || !pendingAborts.isEmpty || !hasDelivered
         // Many connections would make debug builds slow.
         assert(tcp.connectionCount > 64 || heldBytesBalance, "the bytes held are not the sum of the streams")
     }

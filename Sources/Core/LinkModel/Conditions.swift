@@ -12,16 +12,19 @@ public struct Conditions: Hashable, Sendable {
     public var dnsDelay: Nanoseconds
     /// The treatment of connections.
     public var connectionPolicy: ConnectionPolicy
+    /// The treatment of UDP datagrams.
+    public var datagrams: DatagramConditions
 
     /// Creates conditions of both directions.
     public init(
         up: DirectionConditions, down: DirectionConditions, dnsDelay: Nanoseconds = .zero,
-        connectionPolicy: ConnectionPolicy = .open
+        connectionPolicy: ConnectionPolicy = .open, datagrams: DatagramConditions = .open
     ) {
         self.up = up
         self.down = down
         self.dnsDelay = dnsDelay
         self.connectionPolicy = connectionPolicy
+        self.datagrams = datagrams
     }
 
     /// No rate limit, no delay and no loss.
@@ -32,6 +35,10 @@ public struct Conditions: Hashable, Sendable {
         direction == .up ? up : down
     }
 
+    /// Whether neither direction, nor DNS, nor datagrams are impaired.
+    public var isClear: Bool { isClearForConnections && datagrams == .open }
+
     /// Whether neither direction nor DNS is impaired.
-    public var isClear: Bool { up.isClear && down.isClear && dnsDelay == .zero }
+    @usableFromInline
+    package var isClearForConnections: Bool { up.isClear && down.isClear && dnsDelay == .zero }
 }

@@ -71,7 +71,7 @@ package struct PacketLink<Payload: Sendable>: Sendable {
     /// Returns whether a packet of the flow would arrive at once, unimpaired and with no packet ahead of it.
     @inlinable
     package func passesAtOnce(_ flow: PacketPipe.FlowState, _ direction: Direction, at now: Int64) -> Bool {
-        conditions.isClear && timeline == nil && pipes[direction].passesAtOnce(flow, at: now)
+        conditions.isClearForConnections && timeline == nil && pipes[direction].passesAtOnce(flow, at: now)
     }
 
     // MARK: Conditions
@@ -164,11 +164,11 @@ package struct PacketLink<Payload: Sendable>: Sendable {
     }
 
     /// Offers a packet that the caller carries itself: it uses the queue and the rate, and may be lost. Returns its arrival
-    /// time, or `nil` if it is lost or dropped.
+    /// time, `nil` if it is lost or dropped, and that of its duplicate, if there is one.
     package mutating func offer(
         bytes: Int, state: inout PacketPipe.FlowState, _ direction: Direction, at now: Int64
-    ) -> Int64? {
-        pipes[direction].offer(bytes: bytes, flow: &state, at: now).arrival
+    ) -> (arrival: Int64?, copy: Int64?) {
+        pipes[direction].offer(bytes: bytes, flow: &state, at: now)
     }
 
     /// Records a packet that was lost before it was offered.

@@ -258,6 +258,7 @@ extension Conditions {
             up: direction(up, target.up), down: direction(down, target.down),
             dnsDelay: Nanoseconds(between(dnsDelay.count, target.dnsDelay.count)),
             connectionPolicy: target.connectionPolicy == .open || step == count
-                ? target.connectionPolicy : connectionPolicy)
+                ? target.connectionPolicy : connectionPolicy,
+            datagrams: target.datagrams)
     }
 }

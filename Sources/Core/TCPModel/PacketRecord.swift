@@ -3,8 +3,8 @@ public import LinkModel
 
 /// A packet offered to a link, with its fate: one line of a capture.
 public struct PacketRecord: Sendable {
-    /// The kind of segment.
-    public enum Kind: Hashable, Sendable { case syn, synAck, data, ack, reset }
+    /// The kind of segment, or a datagram of UDP.
+    public enum Kind: Hashable, Sendable { case syn, synAck, data, ack, reset, datagram }
 
     /// The fate of the packet.
     public enum Fate: Hashable, Sendable {
@@ -60,5 +60,25 @@ public struct PacketRecord: Sendable {
     public let bytes: Int
 
     /// The bytes of payload.
-    public var payloadBytes: Int { kind == .data ? Int(range.upperBound - range.lowerBound) - (isFIN ? 1 : 0) : 0 }
+    public var payloadBytes: Int {
+        switch kind {
+        case .data: Int(range.upperBound - range.lowerBound) - (isFIN ? 1 : 0)
+        case .datagram: bytes - PacketSize.datagramHeader
+        case .syn, .synAck, .ack, .reset: 0
+        }
+    }
+}
+
+extension PacketRecord {
+    /// Creates the record of a datagram; one that travels in fragments is recorded as one packet.
+    init(
+        datagram bytes: Int, of flow: FlowID, number: Int, _ direction: Direction, at time: Instant, arrival: Instant,
+        _ fate: Fate
+    ) {
+        self.init(
+            flow: flow, connectionNumber: number, direction: direction, time: time, arrival: arrival, kind: .datagram,
+            fate: fate, range: 0..<0, isFIN: false, isPSH: false, isWindowProbe: false, isFirstOfSender: false,
+            isRetransmission: false, ackNumber: 0, sackRanges: [], isDSACK: false, window: 0, timestamp: time,
+            timestampEcho: time, bytes: bytes + PacketSize.datagramHeader)
+    }
 }

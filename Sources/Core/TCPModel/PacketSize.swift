@@ -12,4 +12,10 @@ public enum PacketSize {
     public static let reset = 40
     /// The headers of a datagram: 20 IP + 8 UDP.
     public static let datagramHeader = 28
+    /// The header of IPv4 without options.
+    public static let internetHeader = 20
+    /// The largest packet (MTU) of the link.
+    public static let packetMax = 1500
+    /// The payload of a fragment: the multiple of 8 (RFC 791) that fits into a packet.
+    public static let fragmentMax = 1480
 }

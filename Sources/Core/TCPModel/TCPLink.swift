@@ -63,7 +63,7 @@ public struct TCPLink: ~Copyable {
     /// A value with an existential is always in memory. The compiler checks noncopyable values that could be in registers
     /// field by field, also the fields of fields, which takes seconds per build.
     private let isInMemory: any Sendable = ()
-    private var link: PacketLink<Segment>
+    var link: PacketLink<Segment>
     private let readsImmediately: Bool
     private let stacks: PerDirection<StackPreset>
     private var timers = Heap<Timer>()
@@ -73,10 +73,10 @@ public struct TCPLink: ~Copyable {
     private var freeSlots: [Int] = []
     private var connectionsOpened = 0
     private var events = Deque<TimedFlowEvent>()
-    private var recordsPackets: Bool
-    private var records = Deque<PacketRecord>()
-    /// The state of the datagrams of other protocols, since the first one.
-    private var datagrams: PerDirection<PacketPipe.FlowState>?
+    var recordsPackets: Bool
+    var records = Deque<PacketRecord>()
+    /// The datagrams without a session, since the first one.
+    var datagrams: DatagramFlow?
 
     /// The coarsest tick of the modelled timers: 512 jiffies of 4 ms.
     private static let clockPhaseMax = Nanoseconds.milliseconds(2048)
@@ -241,17 +241,6 @@ public struct TCPLink: ~Copyable {
     public mutating func setLosses(_ losses: [CorrelatedLoss], on id: FlowID, _ direction: Direction) {
         guard contains(id) else { return }
         connections[id.index].losses[direction] = losses
-    }
-
-    /// Offers a datagram of another protocol, which shares the link with the connections. The caller carries its contents.
-    /// Returns the time of its arrival, or `nil` if it is lost. Datagrams are not recorded.
-    ///
-    /// - Parameter bytes: The length with the headers of IP and UDP.
-    public mutating func offerDatagram(bytes: Int, _ direction: Direction, at now: Instant) -> Instant? {
-        var flows = datagrams ?? link.makeFlow(seed: link.seed, name: "datagrams")
-        defer { datagrams = flows }
-        return link.offer(bytes: bytes, state: &flows[direction], direction, at: now.bounded)
-            .map { Instant(Nanoseconds($0)) }
     }
 
     // MARK: Connections

@@ -56,7 +56,16 @@ public enum Units {
         if conditions.isClear { return portal.isEmpty ? "no conditions" : portal }
         var text = "down \(direction(conditions.down)), up \(direction(conditions.up))"
         if conditions.dnsDelay > .zero { text += ", DNS \(delay(conditions.dnsDelay))" }
+        text += datagrams(conditions.datagrams)
         return portal.isEmpty ? text : "\(portal); \(text)"
+    }
+
+    private static func datagrams(_ conditions: DatagramConditions) -> String {
+        var text = conditions.policy == .open ? "" : ", UDP \(conditions.policy.rawValue)"
+        if let mtu = conditions.mtu { text += ", MTU \(mtu)" }
+        if let idle = conditions.idle { text += ", UDP idle \(delay(idle))" }
+        if let rebind = conditions.rebind { text += ", UDP rebind \(delay(rebind))" }
+        return text
     }
 
     private static func direction(_ conditions: DirectionConditions) -> String {

@@ -65,7 +65,8 @@ public struct ConditionFigures: Hashable, Sendable {
     public func applied(to conditions: Conditions) -> Conditions {
         Conditions(
             up: applied(to: conditions.up, .up), down: applied(to: conditions.down, .down),
-            dnsDelay: conditions.dnsDelay, connectionPolicy: conditions.connectionPolicy)
+            dnsDelay: conditions.dnsDelay, connectionPolicy: conditions.connectionPolicy,
+            datagrams: conditions.datagrams)
     }
 
     /// Returns the name of conditions with these figures.

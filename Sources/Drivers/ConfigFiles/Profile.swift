@@ -122,7 +122,7 @@ final class ProfileReader {
     }
 
     /// The keys of ``conditions(_:_:)``.
-    static let conditionKeys = ["down", "up", "dns-delay", "access"]
+    static let conditionKeys = ["down", "up", "dns-delay", "access", "udp", "mtu", "udp-idle", "udp-rebind"]
 
     /// Reads the conditions of both directions.
     func conditions(_ keys: [String: Node], _ root: Node) -> Conditions? {
@@ -130,8 +130,18 @@ final class ProfileReader {
         let up = direction(keys["up"], "up", root)
         let dnsDelay = figure(keys["dns-delay"], "dns-delay", default: .zero, Quantity.delay)
         let access = figure(keys["access"], "access", default: .open, Quantity.connectionPolicy)
-        guard let down, let up, let dnsDelay, let access else { return nil }
-        return Conditions(up: up, down: down, dnsDelay: dnsDelay, connectionPolicy: access)
+        guard let down, let up, let dnsDelay, let access, let datagrams = datagrams(keys) else { return nil }
+        return Conditions(
+            up: up, down: down, dnsDelay: dnsDelay, connectionPolicy: access, datagrams: datagrams)
+    }
+
+    private func datagrams(_ keys: [String: Node]) -> DatagramConditions? {
+        let policy = figure(keys["udp"], "udp", default: .open, Quantity.datagramPolicy)
+        let mtu = figure(keys["mtu"], "mtu", default: Int?.none, Quantity.mtu)
+        let idle = figure(keys["udp-idle"], "udp-idle", default: Nanoseconds?.none, Quantity.positiveTime)
+        let rebind = figure(keys["udp-rebind"], "udp-rebind", default: Nanoseconds?.none, Quantity.positiveTime)
+        guard let policy, let mtu, let idle, let rebind else { return nil }
+        return DatagramConditions(policy: policy, mtu: mtu, idle: idle, rebind: rebind)
     }
 
     private func readSources(_ node: Node?) {

@@ -55,14 +55,42 @@ enum Quantity {
     }
 
     /// Returns a connection policy.
-    static func connectionPolicy(_ text: String) throws(ParseError) -> ConnectionPolicy {
-        guard let policy = ConnectionPolicy(rawValue: text) else {
+    static func connectionPolicy(_ text: String) throws(ParseError) -> ConnectionPolicy { try word(text) }
+
+    /// Returns the treatment of datagrams.
+    static func datagramPolicy(_ text: String) throws(ParseError) -> DatagramConditions.Policy { try word(text) }
+
+    private static func word<Word: CaseIterable & RawRepresentable<String>>(
+        _ text: String
+    ) throws(ParseError) -> Word {
+        guard let word = Word(rawValue: text) else {
+            let known = Word.allCases.map(\.rawValue)
             throw ParseError(
-                message:
-                    "'\(text.prefix(40))' is unknown; expected one of \(ConnectionPolicy.allCases.map(\.rawValue).joined(separator: ", "))"
-                    + NearestName.hint(text, in: ConnectionPolicy.allCases.map(\.rawValue)))
+                message: "'\(text.prefix(40))' is unknown; expected one of \(known.joined(separator: ", "))"
+                    + NearestName.hint(text, in: known))
         }
-        return policy
+        return word
+    }
+
+    /// Returns the size of the largest packet, in bytes.
+    static func mtu(_ text: String) throws(ParseError) -> Int? {
+        let number = text.hasSuffix(" bytes") ? String(text.dropLast(" bytes".count)) : text
+        guard number.utf8.count <= 5, let bytes = Int(number), DatagramConditions.mtuAllowed.contains(bytes) else {
+            let allowed = DatagramConditions.mtuAllowed
+            throw ParseError(
+                message: "'\(text.prefix(40))' must be a number of bytes from \(allowed.lowerBound) to "
+                    + "\(allowed.upperBound), such as 1280")
+        }
+        return bytes
+    }
+
+    /// Returns a time that is not 0.
+    static func positiveTime(_ text: String) throws(ParseError) -> Nanoseconds? {
+        let time = try delay(text)
+        guard time >= .milliseconds(1) else {
+            throw ParseError(message: "'\(text.prefix(40))' is out of range; expected 1 ms to 600 s")
+        }
+        return time
     }
 
     /// Returns a probability given in percent.

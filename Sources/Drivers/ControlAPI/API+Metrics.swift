@@ -92,10 +92,37 @@ extension API {
             _, status in
             status?.link.queueDepth
         }
+        addDatagrams(rows.filter { $0.proxy.protocols.contains(.udp) }, to: &metrics, labels)
         perDirection(
             "slowlane_proxy_read_pauses_total", "counter", "Times reading from a sender was paused (back-pressure)."
         ) { traffic, _ in
             traffic.readPauses
+        }
+    }
+
+    private static func addDatagrams(
+        _ rows: [MetricsRow], to metrics: inout MetricsText, _ labels: (ManagedProxy, Direction?) -> [(String, String)]
+    ) {
+        func add(_ name: String, _ kind: String, _ help: String, _ value: (MetricsRow) -> Int) {
+            metrics.add(name, kind, help: help, rows.map { (labels($0.proxy, nil), "\(value($0))") })
+        }
+        func perDirection(_ name: String, _ help: String, _ value: (MetricsRow) -> PerDirection<Int>) {
+            metrics.add(
+                name, "counter", help: help,
+                rows.flatMap { row in
+                    [Direction.down, .up].map { (labels(row.proxy, $0), "\(value(row)[$0])") }
+                })
+        }
+        add("slowlane_udp_sessions", "gauge", "Open sessions of datagrams.") { $0.status?.datagrams?.sessions ?? 0 }
+        add("slowlane_udp_sessions_total", "counter", "Sessions of datagrams opened.") { $0.traffic.sessionsOpened }
+        perDirection("slowlane_udp_received_datagrams_total", "Datagrams read from sockets.") {
+            $0.traffic.datagramsReceived
+        }
+        perDirection("slowlane_udp_sent_datagrams_total", "Datagrams that have left the modelled link.") {
+            $0.traffic.datagramsSent
+        }
+        add("slowlane_udp_discarded_datagrams_total", "counter", "Datagrams discarded because a buffer was full.") {
+            $0.traffic.datagramsDiscarded
         }
     }
 

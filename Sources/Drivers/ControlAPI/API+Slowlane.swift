@@ -140,6 +140,10 @@ extension API {
             ("faults", "\(proxy.faults.count)"),
             ("faults_fired", "\(status?.faultRules.reduce(0) { $0 + $1.fired } ?? 0)"),
         ]
+        if proxy.protocols != .tcp {
+            members.append(("protocol", JSONText.string("\(proxy.protocols)")))
+            members.append(("udp", Self.json(status?.datagrams ?? DatagramStatus())))
+        }
         if let tls = status?.upstreamTLS {
             members.append(("upstream_tls", Self.json(tls)))
         }
@@ -153,6 +157,17 @@ extension API {
             ]
         }
         return JSONText.object(members)
+    }
+
+    private static func json(_ status: DatagramStatus) -> String {
+        let counters = status.counters
+        return JSONText.object([
+            ("sessions", "\(status.sessions)"), ("sessions_opened", "\(counters.sessionsOpened)"),
+            ("sessions_evicted", "\(counters.sessionsEvicted)"), ("received", perDirection(counters.received)),
+            ("sent", perDirection(counters.sent)), ("over_mtu", "\(counters.overMTU)"),
+            ("blackholed", "\(counters.blackholed)"), ("unreachable", "\(counters.unreachable)"),
+            ("discarded", "\(status.discarded)"), ("refuses", status.isRefusing ? "true" : "false"),
+        ])
     }
 
     private static func json(_ tls: UpstreamTLSStatus) -> String {
@@ -179,6 +194,7 @@ extension API {
                         ("age_ms", JSONText.number(connection.age.inMilliseconds)),
                         ("received_bytes", Self.perDirection(connection.bytesRead)),
                         ("held_bytes", Self.perDirection(connection.bytesHeld)),
+                        ("protocol", JSONText.string(connection.isDatagrams ? "udp" : "tcp")),
                     ])
                 })
         }

@@ -98,7 +98,8 @@ extension API {
             let proxy = try await registry.update(
                 name, listen: try fields.text("listen"), upstream: upstream, tls: tls,
                 interception: try interception.get(), enabled: try fields.bool("enabled"),
-                forward: try ForwardRequest(fields, known: forward?.conditions ?? [:]))
+                forward: try ForwardRequest(fields, known: forward?.conditions ?? [:]),
+                protocols: try ProxyRequest.protocols(fields))
             return .json(proxy.json)
         }
     }

@@ -64,14 +64,16 @@ extension API {
     ///   - timeline: The timeline with which it was started, if it was one.
     ///   - forward: The settings of a forward proxy; `nil` for a proxy of one upstream.
     ///   - interception: The interception of TLS; `nil` for none.
+    ///   - protocols: The protocols that the proxy forwards.
     public func adopt(
         _ proxy: Proxy, named name: String, upstream: String, conditions: Conditions, profile: String?,
         timeline: TimelineFile?, seed: UInt64, forward: ForwardSettings? = nil,
-        interception: Interception? = nil
+        interception: Interception? = nil, protocols: ForwardedProtocols = .tcp
     ) async -> AdoptedProxy {
         let link = timeline.map { LinkSetting.timeline($0) } ?? .constant(conditions, profile: profile)
         var managed = ManagedProxy(
             name: name, listen: "\(proxy.address)", upstream: upstream, link: link, seed: seed, forward: forward)
+        managed.protocols = protocols
         managed.interception = interception.map { InterceptionRequest($0) }
         managed.authority = interception?.authority
         managed.running = proxy

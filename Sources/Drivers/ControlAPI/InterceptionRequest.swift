@@ -61,8 +61,8 @@ extension ManagedProxy {
     }
 
     /// Returns whether a request has the same settings of TLS.
-    func hasSameTLS(as request: ProxyRequest) -> Bool {
-        ProxyRegistry.isSame(request.tls, tls)
+    func hasSameTransport(as request: ProxyRequest) -> Bool {
+        protocols == request.protocols && ProxyRegistry.isSame(request.tls, tls)
             && request.interception.flatMap { $0.hosts.patterns.isEmpty ? nil : $0 } == interception
     }
 

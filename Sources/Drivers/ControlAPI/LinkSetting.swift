@@ -102,6 +102,7 @@ enum LinkSetting: Hashable {
     private static let numericFields = [
         (name: "rate_bps", key: "rate", unit: "bit/s"), (name: "delay_ms", key: "delay", unit: "ms"),
         (name: "loss_percent", key: "loss", unit: "%"), (name: "dns_delay_ms", key: "dns-delay", unit: "ms"),
+        (name: "udp_idle_ms", key: "udp-idle", unit: "ms"), (name: "udp_rebind_ms", key: "udp-rebind", unit: "ms"),
     ]
 
     /// Returns conditions with `"rate_bps": 240000` replaced by `"rate": "240000 bit/s"`, and so on.

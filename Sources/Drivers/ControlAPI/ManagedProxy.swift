@@ -1,5 +1,6 @@
 internal import ConfigFiles
 internal import Determinism
+internal import Impairment
 internal import LinkModel
 internal import Proxy
 internal import Wire
@@ -34,6 +35,8 @@ struct ManagedProxy {
     var interception: InterceptionRequest?
     /// The authority of ``interception`` since the first start.
     var authority: CertificateAuthority?
+    /// The protocols that the proxy forwards.
+    var protocols = ForwardedProtocols.tcp
     /// The settings of a forward proxy; `nil` for a proxy of one upstream.
     var forward: ForwardSettings?
     /// The settings whose rules `POST /reset` restores.
@@ -96,7 +99,7 @@ struct ManagedProxy {
     /// The toxics in the order of responses: upstream ones first, each stream's in the order in which they were added.
     var orderedToxics: [StoredToxic] { toxics.filter { $0.stream == .up } + toxics.filter { $0.stream == .down } }
 
-    /// The proxy in Toxiproxy's format; a forward proxy also has `forward`.
+    /// The proxy in Toxiproxy's format; a forward proxy also has `forward`, and one of datagrams `protocol`.
     var json: String {
         var members = [
             ("name", JSONText.string(name)), ("listen", JSONText.string(listen)),
@@ -104,6 +107,7 @@ struct ManagedProxy {
             ("toxics", JSONText.array(orderedToxics.map(\.json))),
         ]
         if forward != nil { members.append(("forward", "true")) }
+        if protocols != .tcp { members.append(("protocol", JSONText.string("\(protocols)"))) }
         return JSONText.object(members)
     }
 }
@@ -117,6 +121,11 @@ struct TrafficCounters: Hashable {
     var readPauses = PerDirection(up: 0, down: 0)
     var connectionsAccepted = 0
     var dialsFailed = 0
+    var sessionsOpened = 0
+    var datagramsReceived = PerDirection(up: 0, down: 0)
+    var datagramsSent = PerDirection(up: 0, down: 0)
+    /// Datagrams that the proxy or the kernel has discarded, without those lost on the link.
+    var datagramsDiscarded = 0
 
     init() {}
 
@@ -126,6 +135,12 @@ struct TrafficCounters: Hashable {
         bytesReceived = status.link.bytesRead
         bytesSent = status.link.bytesCarried
         readPauses = status.link.readPauses
+        if let datagrams = status.datagrams {
+            sessionsOpened = datagrams.counters.sessionsOpened
+            datagramsReceived = datagrams.counters.received
+            datagramsSent = datagrams.counters.sent
+            datagramsDiscarded = datagrams.discarded
+        }
         for direction in Direction.allCases {
             let counters = status.link.counters[direction]
             packetsLost[direction] = counters.packetsLost + counters.packetsDropped
@@ -136,12 +151,16 @@ struct TrafficCounters: Hashable {
     static func += (sum: inout TrafficCounters, more: TrafficCounters) {
         sum.connectionsAccepted += more.connectionsAccepted
         sum.dialsFailed += more.dialsFailed
+        sum.sessionsOpened += more.sessionsOpened
+        sum.datagramsDiscarded += more.datagramsDiscarded
         for direction in Direction.allCases {
             sum.bytesReceived[direction] += more.bytesReceived[direction]
             sum.bytesSent[direction] += more.bytesSent[direction]
             sum.packetsLost[direction] += more.packetsLost[direction]
             sum.retransmissions[direction] += more.retransmissions[direction]
             sum.readPauses[direction] += more.readPauses[direction]
+            sum.datagramsReceived[direction] += more.datagramsReceived[direction]
+            sum.datagramsSent[direction] += more.datagramsSent[direction]
         }
     }
 }

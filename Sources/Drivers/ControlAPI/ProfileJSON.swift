@@ -16,7 +16,8 @@ extension Conditions {
     /// ```
     ///
     /// A `rate_bps` of `null` is unlimited. Directions have more keys for impairments that apply: `trace`, `jitter`,
-    /// `bursts`, `lost_packets`, `duplicate_percent`, `reorder_percent`.
+    /// `bursts`, `lost_packets`, `duplicate_percent`, `reorder_percent`. The treatment of datagrams adds `udp`,
+    /// `mtu`, `udp_idle_ms` and `udp_rebind_ms`.
     public var json: String { JSONText.object(jsonMembers) }
 
     /// The members of ``json``, for objects that contain more.
@@ -24,7 +25,19 @@ extension Conditions {
         [
             ("connection_policy", JSONText.string(connectionPolicy.rawValue)), ("down", down.json), ("up", up.json),
             ("dns_delay_ms", JSONText.number(dnsDelay.inMilliseconds)),
-        ]
+        ] + datagrams.jsonMembers
+    }
+}
+
+extension DatagramConditions {
+    /// The members that differ from the treatment without effect.
+    fileprivate var jsonMembers: [(key: String, value: String)] {
+        var members: [(key: String, value: String)] = []
+        if policy != .open { members.append(("udp", JSONText.string(policy.rawValue))) }
+        if let mtu { members.append(("mtu", "\(mtu)")) }
+        if let idle { members.append(("udp_idle_ms", JSONText.number(idle.inMilliseconds))) }
+        if let rebind { members.append(("udp_rebind_ms", JSONText.number(rebind.inMilliseconds))) }
+        return members
     }
 }
 

@@ -45,7 +45,7 @@ extension ProxyRegistry {
         return try await withExclusiveAccess(to: request.name) { () async throws(APIError) -> ManagedProxy in
             guard let proxy = proxies[key], !isMoved, proxy.upstream.hasSameBytes(as: request.upstream),
                 (proxy.forward == nil) == (request.forward == nil), proxy.isEnabled == request.isEnabled,
-                proxy.hasSameTLS(as: request)
+                proxy.hasSameTransport(as: request)
             else { return try await createOrReplace(request, at: address) }
             _ = try await redefine(request.name, request.forward)
             proxies[key]?.initialForward = request.forward

@@ -138,7 +138,7 @@ actor ProxyRegistry {
         let address = try await listenAddress(of: request)
         return try await withExclusiveAccess(to: request.name) { () async throws(APIError) -> ManagedProxy in
             if let existing = proxies[ByteKey(request.name)], request.upstream.hasSameBytes(as: existing.upstream),
-                (request.forward == nil) == (existing.forward == nil), existing.hasSameTLS(as: request)
+                (request.forward == nil) == (existing.forward == nil), existing.hasSameTransport(as: request)
             {
                 let moves =
                     address.map { Self.differs($0, from: existing.listen) }
@@ -168,6 +168,7 @@ actor ProxyRegistry {
             link: request.link?.starting(at: timelineStart),
             seed: request.seed ?? stream.next() >> 11, forward: request.forward)
         proxy.tls = request.tls
+        proxy.protocols = request.protocols
         // Clients that trust the authority of the replaced proxy go on working.
         proxy.authority = existing?.authority
         proxy.setInterception(request.interception)
@@ -215,13 +216,20 @@ actor ProxyRegistry {
     /// Changes the settings that are not `nil`.
     func update(
         _ name: String, listen: String?, upstream: String?, tls: UpstreamTLS? = nil,
-        interception: InterceptionRequest? = nil, enabled: Bool?, forward: ForwardRequest? = nil
+        interception: InterceptionRequest? = nil, enabled: Bool?, forward: ForwardRequest? = nil,
+        protocols: ForwardedProtocols? = nil
     ) async throws(APIError) -> ManagedProxy {
         var resolved: Endpoint?
         if let listen { resolved = try await listenAddress(listen, isStart: false) }
         return try await withExclusiveAccess(to: name) { () async throws(APIError) -> ManagedProxy in
             var proxy = try self.proxy(named: name)
             if proxy.isAdopted { throw Self.isAdopted }
+            if let protocols, protocols != proxy.protocols {
+                throw .badBody("the protocol of a proxy is not changed; delete the proxy and create it again")
+            }
+            if proxy.protocols.contains(.udp), tls != nil {
+                throw .badBody("an upstream with TLS is one of TCP; the proxy forwards \(proxy.protocols)")
+            }
             try forward?.check(isForward: proxy.forward != nil, upstream: upstream)
             if let forward { try await apply(forward, to: &proxy, listen: resolved) }
             let upstream = proxy.forward == nil ? upstream : nil
@@ -338,6 +346,7 @@ actor ProxyRegistry {
             var configuration = ProxyConfiguration(
                 listen: address, upstream: Endpoint(host: "127.0.0.1", port: 0), connectionsMax: limits.connectionsMax)
             configuration.forward = proxy.forward
+            configuration.protocols = proxy.protocols
             configuration.upstreamTLS = proxy.tls
             configuration.interception = try interception(of: &proxy)
             if let tls = proxy.tls {

@@ -17,6 +17,8 @@ struct ProxyRequest {
     let interception: InterceptionRequest?
     /// The settings of a forward proxy; `nil` for a proxy of one upstream.
     let forward: ForwardSettings?
+    /// The protocols that the proxy forwards.
+    let protocols: ForwardedProtocols
 
     init(_ fields: JSONFields) throws(APIError) {
         name = try fields.text("name") ?? ""
@@ -44,6 +46,12 @@ struct ProxyRequest {
             self.forward = nil
         }
         interception = try InterceptionRequest(fields)
+        protocols = try Self.protocols(fields) ?? .tcp
+        if protocols.contains(.udp) {
+            if isForward { throw .badBody("a forward proxy forwards TCP only; leave out 'protocol'") }
+            if tls != nil { throw .badBody("an upstream with TLS is one of TCP; leave out 'protocol'") }
+            guard Proxy.canForwardDatagrams else { throw .badBody("UDP needs Linux") }
+        }
         var read: [StoredToxic] = []
         // A body has room for tens of thousands of toxics.
         var names: Set<ByteKey> = []
@@ -55,6 +63,15 @@ struct ProxyRequest {
         }
         self.toxics = read
         faults = try Self.faults(fields, of: name)
+    }
+
+    /// Reads the field `protocol`.
+    static func protocols(_ fields: JSONFields) throws(APIError) -> ForwardedProtocols? {
+        guard let text = try fields.text("protocol") else { return nil }
+        guard let protocols = ForwardedProtocols(text) else {
+            throw .badBody("protocol '\(RequestWarnings.printable(text))' must be tcp, udp or tcp,udp")
+        }
+        return protocols
     }
 
     private static func faults(_ fields: JSONFields, of name: String) throws(APIError) -> [StoredFault] {

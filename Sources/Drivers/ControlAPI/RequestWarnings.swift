@@ -1,5 +1,6 @@
 internal import ConfigFiles
 internal import HTTPTypes
+internal import Proxy
 internal import Wire
 
 /// Warnings about parts of a request that have no effect. Toxiproxy ignores such parts, so the requests succeed.
@@ -11,7 +12,7 @@ enum RequestWarnings {
     private static let proxyFields =
         [
             "name", "listen", "upstream", "enabled", "toxics", "faults", "link", "seed", "logger", "forward",
-            "upstream_tls",
+            "upstream_tls", "protocol",
         ] + ForwardRequest.fieldNames + InterceptionRequest.fieldNames
     private static let toxicFields = ["name", "type", "stream", "toxicity", "attributes"]
 
@@ -28,6 +29,10 @@ enum RequestWarnings {
             warnings += unknownFields(of: tls, UpstreamText.tlsFieldNames, "upstream_tls")
         }
         if let link = try? fields.object("link") { warnings += ofLink(link) }
+        if (try? ProxyRequest.protocols(fields)) == .udp {
+            warnings += ["toxics", "faults"].filter { ((try? fields.array($0)) ?? [])?.isEmpty == false }
+                .map { "\($0) have no effect on UDP" }
+        }
         warnings += ofEntries(fields)
         if case .array(let faults)? = fields["faults"] {
             for value in faults where warnings.count <= countMax {

@@ -2,7 +2,7 @@ internal import Determinism
 public import LinkModel
 public import TCPModel
 
-/// An encoder of modelled packets as IPv4 and TCP headers with payload: sizes, sequence numbers, options and checksums
+/// An encoder of modelled packets as IPv4 and TCP or UDP headers with payload: sizes, sequence numbers, options and checksums
 /// are those of a connection over Ethernet with timestamps, window scaling and SACK.
 public struct IPv4PacketEncoder: Sendable {
     /// The ports of the client (`up`) and of the server (`down`).
@@ -19,6 +19,7 @@ public struct IPv4PacketEncoder: Sendable {
     /// Returns a packet's bytes. If the packet has a payload and `payload` is `nil`, the result contains only headers
     /// and is shorter than ``PacketRecord/bytes``.
     public func encode(_ record: PacketRecord, payload: [UInt8]?) -> [UInt8] {
+        if record.kind == .datagram { return encodeDatagram(record, payload: payload) }
         let direction = record.direction
         let first = initialSequenceNumber(record.connectionNumber)
         let isHandshake = record.kind == .syn || record.kind == .synAck
@@ -37,6 +38,7 @@ public struct IPv4PacketEncoder: Sendable {
         case .data: flags = 0x10 | (record.isPSH ? 0x08 : 0) | (record.isFIN ? 0x01 : 0)
         case .ack: flags = 0x10
         case .reset: flags = 0x14
+        case .datagram: break
         }
         let window = isHandshake ? min(65535, record.window) : record.window >> Int64(Self.windowScale)
 
@@ -60,13 +62,36 @@ public struct IPv4PacketEncoder: Sendable {
             segment.setBig(Self.checksum(pseudo + segment), at: 16)
         }
 
+        return header(of: record, protocol: 6) + segment
+    }
+
+    /// Returns the bytes of a datagram; one that travels in fragments is one long packet. The checksum is left out, as UDP
+    /// over IPv4 permits, if the payload is not known.
+    private func encodeDatagram(_ record: PacketRecord, payload: [UInt8]?) -> [UInt8] {
+        let direction = record.direction
+        var datagram: [UInt8] = []
+        datagram.appendBig(ports[direction])
+        datagram.appendBig(ports[direction.opposite])
+        datagram.appendBig(UInt16(clamping: record.payloadBytes + 8))
+        datagram.appendBig(UInt16(0))
+        if let payload {
+            datagram += payload
+            var pseudo = Self.addresses[direction] + Self.addresses[direction.opposite] + [0, 17]
+            pseudo.appendBig(UInt16(clamping: datagram.count))
+            let checksum = Self.checksum(pseudo + datagram)
+            datagram.setBig(checksum == 0 ? 0xFFFF : checksum, at: 6)
+        }
+        return header(of: record, protocol: 17) + datagram
+    }
+
+    private func header(of record: PacketRecord, protocol number: UInt8) -> [UInt8] {
         var header: [UInt8] = [0x45, 0]
-        header.appendBig(UInt16(record.bytes))
+        header.appendBig(UInt16(clamping: record.bytes))
         header.appendBig(UInt16(0))
-        header += [0x40, 0, 64, 6, 0, 0]
-        header += Self.addresses[direction] + Self.addresses[direction.opposite]
+        header += [0x40, 0, 64, number, 0, 0]
+        header += Self.addresses[record.direction] + Self.addresses[record.direction.opposite]
         header.setBig(Self.checksum(header), at: 10)
-        return header + segment
+        return header
     }
 
     /// Returns the comment of a packet, such as "retransmission; lost on the link"; `nil` for an ordinary packet.

@@ -4,8 +4,25 @@ internal import Impairment
 internal import LinkModel
 internal import NIOCore
 
-/// The observers of a link.
+/// The observers of a link, and its connections.
 extension LinkDriver {
+    /// Returns the open connections, also those on the links of rules.
+    func connections() -> [ConnectionStatus] {
+        links.flatMap { $0.isInsideTLS ? [] : $0.ownConnections() }
+    }
+
+    private func ownConnections() -> [ConnectionStatus] {
+        let time = NIODeadline.now()
+        return link.connections.compactMap { id in
+            guard id.index < sessions.count, let (flow, session) = sessions[id.index], flow == id else { return nil }
+            return ConnectionStatus(
+                id: ConnectionID(carrier: .link(id, number: number)), number: link.number(of: id),
+                client: session.clientAddress, serverName: session.serverName,
+                age: Nanoseconds((time - session.startedAt).nanoseconds), bytesRead: session.bytesRead,
+                bytesHeld: PerDirection(up: link.bytesHeld(id, .up), down: link.bytesHeld(id, .down)))
+        }
+    }
+
     /// Adds an observer, which receives events from now on.
     func attach(_ observer: ProxyObserver) {
         if observers.isEmpty { lastConditions = link.conditions }

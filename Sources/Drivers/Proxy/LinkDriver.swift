@@ -65,6 +65,8 @@ final class LinkDriver {
 
     /// Called when ``reachability`` changes.
     var onReachabilityChange: (Reachability) -> Void = { _ in }
+    /// The sockets of datagrams, if the proxy forwards them.
+    var datagramPort: DatagramPort?
     private var lastReachability: Reachability
     private let onExchange: (@Sendable (ExchangeEvent) -> Void)?
     private let exchangeController: (@Sendable (ExchangeEvent, Int) -> ProxyConfiguration.InjectedFault?)?
@@ -105,7 +107,8 @@ final class LinkDriver {
         link = SharedLink(
             configuration.conditions, seed: configuration.seed, name: configuration.linkName,
             client: configuration.clientStack, server: configuration.serverStack,
-            limits: configuration.buffers, orphanLimits: configuration.orphans, toxics: configuration.toxics,
+            limits: configuration.buffers, orphanLimits: configuration.orphans,
+            datagramLimits: configuration.datagrams, toxics: configuration.toxics,
             exchangeTracking: configuration.exchangeTracking,
             observation: configuration.onPacket != nil ? .packets : [])
         configuredObservation = link.observation
@@ -164,23 +167,6 @@ final class LinkDriver {
             status.add(traffic)
         }
         return status
-    }
-
-    /// Returns the open connections, also those on the links of rules.
-    func connections() -> [ConnectionStatus] {
-        links.flatMap { $0.isInsideTLS ? [] : $0.ownConnections() }
-    }
-
-    private func ownConnections() -> [ConnectionStatus] {
-        let time = NIODeadline.now()
-        return link.connections.compactMap { id in
-            guard id.index < sessions.count, let (flow, session) = sessions[id.index], flow == id else { return nil }
-            return ConnectionStatus(
-                id: ConnectionID(carrier: .link(id, number: number)), number: link.number(of: id),
-                client: session.clientAddress, serverName: session.serverName,
-                age: Nanoseconds((time - session.startedAt).nanoseconds), bytesRead: session.bytesRead,
-                bytesHeld: PerDirection(up: link.bytesHeld(id, .up), down: link.bytesHeld(id, .down)))
-        }
     }
 
     // MARK: Sessions
@@ -244,8 +230,9 @@ final class LinkDriver {
         return true
     }
 
-    /// Aborts all connections, also those on the links of rules.
+    /// Aborts all connections, also those on the links of rules, and ends the sessions of datagrams.
     func abortConnections() {
+        change { $0.endDatagramSessions(at: $1) }
         for driver in links { driver.change { $0.abortConnections(at: $1) } }
     }
 
@@ -379,7 +366,7 @@ final class LinkDriver {
         if !hasBacklog { executeActions() }
         publishEvents()
         // A fault that was injected into an exchange may apply at once.
-        if !isShutDown, !hasBacklog, link.hasActions {
+        if !isShutDown, !hasBacklog, link.hasActions || link.hasDatagramActions {
             hasBacklog = true
             runLater { $0.continueBacklog() }
         }
@@ -401,8 +388,9 @@ final class LinkDriver {
             }
             if onLateness != nil, case .write = timedAction.action { unflushedTimes.append(timedAction.time) }
         }
+        executeDatagramActions(&budget)
         isExecutingActions = false
-        if !isShutDown, link.hasActions || link.isBehind {
+        if !isShutDown, link.hasActions || link.hasDatagramActions || link.isBehind {
             hasBacklog = true
             runLater { $0.continueBacklog() }
         }
@@ -455,9 +443,10 @@ final class LinkDriver {
         publishExchanges()
         publishClosings()
         while let packet = link.takePacket() {
+            let clientPort = packet.datagramPort ?? clientPorts[packet.record.flow.index]
             let event = PacketEvent(
                 record: packet.record, payload: packet.payload, cause: packet.cause,
-                ports: PerDirection(up: clientPorts[packet.record.flow.index], down: serverPort),
+                ports: PerDirection(up: clientPort, down: serverPort),
                 startUnixNanoseconds: packetsStartUnixNanoseconds)
             onPacket?(event)
             send(.packet(event), .packets)
@@ -470,6 +459,7 @@ final class LinkDriver {
             lastReachability = link.reachability
             onReachabilityChange(lastReachability)
         }
+        datagramPort?.updateRefusal()
     }
 
     /// The end of the access to the link: in release builds of Swift 6.3 it stays open in the body of a loop whose

@@ -10,6 +10,8 @@ internal import NIOCore
 /// processes are not detected.
 final class LoopDetector: Sendable {
     static let shared = LoopDetector()
+    /// The same for sessions of datagrams.
+    static let datagrams = LoopDetector()
 
     /// The identity of a proxy in this process.
     typealias ProxyNumber = Int

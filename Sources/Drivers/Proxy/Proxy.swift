@@ -6,7 +6,7 @@ internal import NIOConcurrencyHelpers
 public import NIOCore
 internal import NIOPosix
 
-/// A TCP proxy that impairs traffic according to its ``LinkModel/Conditions``.
+/// A proxy of TCP connections and UDP datagrams that impairs traffic according to its ``LinkModel/Conditions``.
 ///
 /// ```swift
 /// let proxy = try await Proxy.start(
@@ -38,10 +38,27 @@ public final class Proxy: Sendable {
     /// Whether this system has a fast path for connections without conditions (Linux: epoll and splice).
     public static var hasFastPath: Bool { !Relay.all.isEmpty }
 
+    /// Whether this system has the calls for datagrams (Linux).
+    public static var canForwardDatagrams: Bool { DatagramPort.isAvailable }
+
+    /// The number of ports that are tried if the system chooses one that is free for one protocol only.
+    private static let portsTriedMax = 16
+
     /// Starts a proxy on one event loop of `group`. Throws a ``ProxyError``.
     public static func start(
         _ configuration: ProxyConfiguration, on group: any EventLoopGroup,
         logger: Logger = Logger(label: "slowlane.proxy") { _ in SwiftLogNoOpLogHandler() }
+    ) async throws -> Proxy {
+        for _ in 1..<portsTriedMax where configuration.protocols == [.tcp, .udp] && configuration.listen.port == 0 {
+            do {
+                return try await startOnce(configuration, on: group, logger: logger)
+            } catch let error as ProxyError where error.errnoName == "EADDRINUSE" {}
+        }
+        return try await startOnce(configuration, on: group, logger: logger)
+    }
+
+    private static func startOnce(
+        _ configuration: ProxyConfiguration, on group: any EventLoopGroup, logger: Logger
     ) async throws -> Proxy {
         // The upstream's name is looked up now, so that a misspelt one fails the start and not the first connection.
         let isFixed = configuration.forward == nil && !configuration.resolvesPerConnection
@@ -72,6 +89,7 @@ public final class Proxy: Sendable {
         } catch {
             try? await eventLoop.submit {
                 core.value.closeListener()
+                core.value.datagramPort?.close()
                 core.value.linkDriver.shutDown()
             }.get()
             throw ProxyError.cannotBind(configuration.listen, error)

@@ -5,6 +5,32 @@ public import LinkModel
 public import NIOCore
 public import TCPModel
 
+/// The transport protocols that a proxy forwards.
+public struct ForwardedProtocols: OptionSet, Hashable, Sendable, CustomStringConvertible {
+    public let rawValue: Int
+
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// Connections.
+    public static let tcp = ForwardedProtocols(rawValue: 1)
+    /// Datagrams.
+    public static let udp = ForwardedProtocols(rawValue: 2)
+
+    /// Parses `tcp`, `udp` or `tcp,udp`; returns `nil` for any other text.
+    public init?(_ text: String) {
+        switch text {
+        case "tcp": self = .tcp
+        case "udp": self = .udp
+        case "tcp,udp", "udp,tcp": self = [.tcp, .udp]
+        default: return nil
+        }
+    }
+
+    public var description: String {
+        [(Self.tcp, "tcp"), (.udp, "udp")].filter { contains($0.0) }.map(\.1).joined(separator: ",")
+    }
+}
+
 /// The settings of a proxy.
 public struct ProxyConfiguration: Sendable {
     /// The listening address.
@@ -18,6 +44,10 @@ public struct ProxyConfiguration: Sendable {
     /// The settings of a forward proxy, whose clients name the destination of each connection; `nil` for a proxy of one
     /// upstream.
     public var forward: ForwardSettings?
+    /// The protocols that the proxy forwards, on one port.
+    public var protocols: ForwardedProtocols = .tcp
+    /// The limits on sessions of datagrams.
+    public var datagrams = DatagramLimits()
     /// The initial conditions.
     public var conditions: Conditions
     /// The maximum number of open connections; further ones wait in the kernel's backlog.

@@ -8,7 +8,9 @@ internal import NIOPosix
 extension ProxyCore {
     /// Creates the fast path; returns `nil` if the system has none or the link is observed.
     func makeFastPath() -> FastPath? {
-        guard configuration.allowsFastPath, configuration.isUnobserved else { return nil }
+        guard configuration.allowsFastPath, configuration.isUnobserved, configuration.protocols.contains(.tcp) else {
+            return nil
+        }
         return FastPath(on: eventLoop) { [unowned self] in
             let bound = NIOLoopBound(self, eventLoop: eventLoop)
             let eventLoop = eventLoop
@@ -118,7 +120,9 @@ extension ProxyCore {
         let relayed = fastPath?.connections() ?? eventLoop.makeSucceededFuture([])
         // Connections that are moving to the link have reached it when the relays' reply arrives.
         return relayed.assumeIsolated().map { relayed in
-            (self.linkDriver.connections() + relayed).sorted { $0.number < $1.number }
+            (self.linkDriver.connections() + relayed + (self.datagramPort?.connections ?? [])).sorted {
+                $0.number < $1.number
+            }
         }.nonisolated()
     }
 
@@ -128,6 +132,7 @@ extension ProxyCore {
         case .link(let flow, let number):
             let driver = linkDriver.links.first { $0.number == number }
             return eventLoop.makeSucceededFuture(driver?.closeConnection(flow, abortively: abortively) ?? false)
+        case .datagrams(let flow): return eventLoop.makeSucceededFuture(datagramPort?.end(flow) ?? false)
         case .relay(let token):
             guard let fastPath else { return eventLoop.makeSucceededFuture(false) }
             if abortively {

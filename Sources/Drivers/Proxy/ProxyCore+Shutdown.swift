@@ -9,6 +9,7 @@ extension ProxyCore {
         drainDeadline = min(drainDeadline, .now() + grace)
         if let stopResult { return stopResult }
         isStopping = true
+        datagramPort?.stopReading()
         let promise = eventLoop.makePromise(of: Bool.self)
         stopResult = promise.futureResult
         closeFastPath(.drain(idleTimeMin: configuration.idleTimeMin)).whenSuccess { _ in
@@ -32,7 +33,12 @@ extension ProxyCore {
         }
         // A lookup may be under way for a client with a session to come.
         for client in forwardClients.values where !client.hasSessions || now >= drainDeadline { client.close() }
-        if sessions.isEmpty && forwardClients.values.allSatisfy({ !$0.hasSessions || now >= drainDeadline }) {
+        let haveDatagramsArrived = linkDriver.link.datagramsInFlight == 0
+        if sessions.isEmpty && forwardClients.values.allSatisfy({ !$0.hasSessions || now >= drainDeadline })
+            && (haveDatagramsArrived || now >= drainDeadline)
+        {
+            if !haveDatagramsArrived { haveAllArrived = false }
+            datagramPort?.close()
             names.stop()
             linkDriver.shutDown()
             return promise.succeed(haveAllArrived)
@@ -54,6 +60,7 @@ extension ProxyCore {
             self.recordPortClosed()
             let listenerIsClosed = self.listener?.close() ?? self.eventLoop.makeSucceededVoidFuture()
             self.listener = nil
+            self.datagramPort?.close()
             // The driver is shut down before the sessions are closed, because the link's reactions to their closing are
             // not needed.
             self.names.stop()

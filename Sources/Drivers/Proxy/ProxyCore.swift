@@ -15,6 +15,7 @@ final class ProxyCore {
     let logger: Logger
     let linkDriver: LinkDriver
     var listener: Listener?
+    var datagramPort: DatagramPort? { linkDriver.datagramPort }
     var sessions: [ObjectIdentifier: Session] = [:]
     /// The slots of all connections, on the link and on the fast path.
     let slots: ConnectionSlots
@@ -116,6 +117,26 @@ final class ProxyCore {
     ///
     /// - Parameter onFailure: See ``Listener/onFailure``.
     func listen(on address: SocketAddress, onFailure: @escaping (String?) -> Void) -> EventLoopFuture<Int> {
+        guard configuration.protocols.contains(.tcp) else { return bindDatagrams(on: address, port: address.port ?? 0) }
+        let isBound = listenForConnections(on: address, onFailure: onFailure)
+        guard configuration.protocols.contains(.udp) else { return isBound }
+        return isBound.assumeIsolated().flatMap { self.bindDatagrams(on: address, port: $0) }.nonisolated()
+    }
+
+    /// Binds the socket of datagrams. Returns its port.
+    private func bindDatagrams(on address: SocketAddress, port: Int) -> EventLoopFuture<Int> {
+        eventLoop.makeCompletedFuture {
+            var address = address
+            address.port = port
+            let datagrams = try DatagramPort(address, self)
+            linkDriver.datagramPort = datagrams
+            return datagrams.address.port ?? port
+        }
+    }
+
+    private func listenForConnections(
+        on address: SocketAddress, onFailure: @escaping (String?) -> Void
+    ) -> EventLoopFuture<Int> {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         let bootstrap = ServerBootstrap(group: eventLoop, childGroup: eventLoop)
             .serverChannelOption(.backlog, value: Listener.backlog)
@@ -275,6 +296,7 @@ final class ProxyCore {
             status.opaqueTLS = opaqueTLS
         }
         if configuration.interception != nil { status.interception = interception }
+        status.datagrams = datagramPort?.status
         if let tls = configuration.upstreamTLS {
             status.upstreamTLS = UpstreamTLSStatus(isVerified: tls.isVerified, rewritings: rewritings)
         }

@@ -59,6 +59,8 @@ public struct ConnectionEvent: Hashable, Sendable {
     public let end: End?
     /// Whether the connection was open before the observation, so that exchanges may precede the observed ones.
     public let isEarlier: Bool
+    /// Whether it is a session of datagrams.
+    public internal(set) var isDatagrams = false
 
     /// The end of a connection.
     public struct End: Hashable, Sendable {
@@ -105,6 +107,10 @@ public enum ConnectionEndReason: String, Hashable, Sendable {
     case unreachable
     /// The client has not completed its handshake with the proxy in time (``ForwardProxy/HandshakeLimit``).
     case handshakeTimeout = "handshake timeout"
+    /// No datagram has passed for the idle time.
+    case idle
+    /// The limit on sessions of datagrams was reached.
+    case evicted
     /// A fault.
     case fault
     /// A call, new conditions, or the end of the proxy.

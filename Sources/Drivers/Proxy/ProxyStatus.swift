@@ -27,8 +27,33 @@ public struct ProxyStatus: Hashable, Sendable {
     public var opaqueTLS = OpaqueTLS()
     /// The interception of TLS; `nil` without it.
     public var interception: InterceptionStatus?
+    /// The datagrams; `nil` for a proxy of TCP only.
+    public var datagrams: DatagramStatus?
     /// The link.
     public var link: LinkStatus
+}
+
+/// The datagrams of a proxy at one moment.
+public struct DatagramStatus: Hashable, Sendable {
+    /// Sessions: clients whose last datagram is not older than the idle time.
+    public var sessions = 0
+    /// The counters since the start.
+    public var counters = DatagramCounters()
+    /// Datagrams that the kernel has not taken for sending.
+    public var sendFailures = 0
+    /// Clients' datagrams that the kernel has dropped because the receive buffer was full, as far as it reports them.
+    public var bufferOverflows = 0
+    /// Whether clients' datagrams get an ICMP port unreachable now.
+    public var isRefusing = false
+
+    /// Creates the status of a proxy without datagrams so far.
+    public init() {}
+
+    /// Datagrams that the proxy or the kernel has discarded, without those lost on the link.
+    public var discarded: Int {
+        counters.discarded.addingReportingOverflow(sendFailures).partialValue
+            .addingReportingOverflow(bufferOverflows).partialValue
+    }
 }
 
 /// The interception of TLS at one moment.
@@ -104,6 +129,8 @@ public struct ConnectionID: Hashable, Sendable {
         /// The flow of the link with a number.
         case link(FlowID, number: Int)
         case relay(RelayToken)
+        /// The session of datagrams.
+        case datagrams(FlowID)
     }
 
     let carrier: Carrier
@@ -125,6 +152,8 @@ public struct ConnectionStatus: Hashable, Sendable {
     public let bytesRead: PerDirection<Int>
     /// Payload bytes held in memory.
     public let bytesHeld: PerDirection<Int>
+    /// Whether it is a session of datagrams.
+    public internal(set) var isDatagrams = false
 }
 
 /// The state of a link at one moment.

@@ -41,6 +41,16 @@ struct TurnBudget {
         }
     }
 
+    /// Subtracts the cost of an action of datagrams.
+    mutating func spend(_ action: DatagramAction) {
+        switch action {
+        case .send(let payload, _):
+            actionsLeft -= 1
+            bytesLeft -= payload.readableBytes
+        case .open, .rebind, .reportUnreachable, .close: actionsLeft -= Self.systemCallCost
+        }
+    }
+
     /// Subtracts the cost of flushing a session at the end of the turn.
     mutating func spendFlush() { actionsLeft -= Self.systemCallCost }
 }

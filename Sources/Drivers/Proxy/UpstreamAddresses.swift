@@ -21,6 +21,9 @@ final class UpstreamAddresses {
         self.resolver = resolver
     }
 
+    /// The addresses that the last lookup has found, or that need none.
+    var known: [SocketAddress] { immediate ?? addresses }
+
     /// Returns the addresses in dial order, and starts a refresh if they are old.
     func current(on eventLoop: any EventLoop) -> [SocketAddress] {
         if !isRefreshing && NIODeadline.now() - refreshedAt > Self.ageMax && immediate == nil {

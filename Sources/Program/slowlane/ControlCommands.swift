@@ -98,6 +98,7 @@ struct CreateCommand: ControlCommand {
               slowlane create api --upstream localhost:8000 --profile edge
               slowlane create shop --upstream https://shop.example.com --profile 3g
               slowlane create slow --upstream localhost:8000 --delay 200ms --loss 2%
+              slowlane create dns --protocol udp --upstream 192.0.2.1:53 --loss 10%
               slowlane create phone --forward --profile 3g --to '*.cdn.test=wifi'
               slowlane create app --forward --intercept api.test --upstream-ca ca.pem
             """, aliases: ["c", "new"])
@@ -111,6 +112,11 @@ struct CreateCommand: ControlCommand {
         name: .shortAndLong,
         help: ArgumentHelp("Address of the upstream server, HOST:PORT or https://HOST[:PORT].", valueName: "host:port")
     ) var upstream: String?
+    @Option(
+        name: .customLong("protocol"),
+        help: ArgumentHelp(
+            "Protocols to forward on the port: tcp, udp or tcp,udp. (default: tcp)", valueName: "protocols"))
+    var protocols: String?
     @Flag(help: "Forward proxy: clients name the server of each connection (see docs/reference/forward-proxy.md).")
     var forward = false
     @Option(
@@ -141,6 +147,7 @@ struct CreateCommand: ControlCommand {
             "name": .text(name), "listen": .text(listen), "enabled": .bool(true),
         ]
         if let upstream { body["upstream"] = .text(upstream) }
+        if let protocols { body["protocol"] = .text(protocols) }
         if forward {
             body["forward"] = .bool(true)
             for (key, values) in [("to", destinations.to), ("map", destinations.map), ("allow", access.allow)] {

@@ -15,7 +15,7 @@ internal import Proxy
 struct ProxyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "proxy",
-        abstract: "Forward TCP connections to a server as a slow or lossy network would.",
+        abstract: "Forward TCP connections and UDP datagrams to a server as a slow or lossy network would.",
         discussion: """
             Examples:
               slowlane proxy --upstream localhost:8000 --profile edge
@@ -28,6 +28,8 @@ struct ProxyCommand: AsyncParsableCommand {
               slowlane proxy --upstream https://api.example.com --profile 3g
               slowlane proxy --forward --listen 127.0.0.1:9000 --profile 3g
               slowlane proxy --forward --intercept api.test --profile 3g
+              slowlane proxy --udp --upstream 192.0.2.1:53 --loss 10%
+              slowlane proxy --protocol tcp,udp --upstream localhost:8443 --profile 3g
               slowlane proxy --forward --to '*.cdn.test=wifi' --map api.test=127.0.0.1:8000
               slowlane proxy --upstream 8000 --netem-up 'delay 100ms' \\
                   --netem-down 'delay 100ms loss 2% rate 780kbit'
@@ -155,6 +157,15 @@ struct ProxyCommand: AsyncParsableCommand {
     )
     var upstream: String?
 
+    @Flag(help: "Forward UDP datagrams only: the same as --protocol udp (Linux).")
+    var udp = false
+
+    @Option(
+        name: .customLong("protocol"),
+        help: ArgumentHelp(
+            "Protocols to forward on the port: tcp, udp or tcp,udp. (default: tcp)", valueName: "protocols"))
+    var protocolNames: String?
+
     @Flag(help: "Be a forward proxy: clients name the server of each connection.")
     var forward = false
 
@@ -254,7 +265,31 @@ struct ProxyCommand: AsyncParsableCommand {
         try tls.settings(upstream: upstream, certificates, isIntercepting: interception.isGiven)
     }
 
+    /// The protocols of --udp and --protocol.
+    private var protocols: ForwardedProtocols {
+        udp ? .udp : protocolNames.flatMap { ForwardedProtocols($0) } ?? .tcp
+    }
+
+    private func validateProtocols() throws {
+        if let protocolNames {
+            if udp { throw ValidationError("give --udp or --protocol, not both") }
+            guard ForwardedProtocols(protocolNames) != nil else {
+                throw ValidationError("--protocol '\(protocolNames.prefix(40))' must be tcp, udp or tcp,udp")
+            }
+        }
+        guard protocols.contains(.udp) else { return }
+        let option = udp ? "--udp" : "--protocol \(protocols)"
+        if forward { throw ValidationError("\(option) needs --upstream HOST:PORT; a forward proxy forwards TCP only") }
+        if interception.isGiven || upstream.map({ UpstreamTLS.isURL($0) }) == true {
+            throw ValidationError("\(option) cannot be combined with TLS of the proxy (https://, --intercept)")
+        }
+        if protocols == .udp, !fault.isEmpty || har != nil {
+            throw ValidationError("--fault and --har are for HTTP over TCP; with UDP use --protocol tcp,udp")
+        }
+    }
+
     private func validateUpstream() throws {
+        try validateProtocols()
         if transparent, !forward || access.user != nil {
             throw ValidationError(
                 forward
@@ -288,6 +323,11 @@ struct ProxyCommand: AsyncParsableCommand {
                 maxConnections, default: ProxyConfiguration.connectionsMaxDefault, console),
             connectTimeout: .nanoseconds(Int64(connectTimeout * 1e9)))
         configuration.upstreamTLS = upstreamTLS
+        configuration.protocols = protocols
+        if protocols.contains(.udp), !Proxy.canForwardDatagrams {
+            console.error("--udp and --protocol udp need Linux")
+            throw ExitStatus.unavailable
+        }
         configuration.interception = try interception.settings(certificates, console) {
             try authority.authority(for: $0, console)
         }
@@ -321,7 +361,7 @@ struct ProxyCommand: AsyncParsableCommand {
         let adopted = await dashboard?.api.adopt(
             proxy, named: "proxy", upstream: server, conditions: configuration.conditions,
             profile: link.profile, timeline: link.timeline, seed: configuration.seed, forward: configuration.forward,
-            interception: configuration.interception)
+            interception: configuration.interception, protocols: protocols)
         var stops: InteractiveProxy.StopReasons = []
         if untilEof { stops.insert(.inputEnd) }
         if exitWithParent { stops.insert(.parentExit) }
@@ -329,7 +369,7 @@ struct ProxyCommand: AsyncParsableCommand {
             proxy, console: console, events: events, conditionsName: link.name, timeline: link.timeline,
             grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet, stops: stops, adopted: adopted,
             isForward: forward)
-        session.announce(upstream: server, conditions: link.text)
+        session.announce(upstream: server, conditions: link.text, protocols: protocols)
         if let interception = configuration.interception { console.print(authority.announcement(interception)) }
         if let dashboard { console.print("dashboard \(dashboard.url)") }
         // The event loop logs, and must not wait for the reader of the output.

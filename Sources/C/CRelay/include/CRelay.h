@@ -5,6 +5,7 @@
 #define CRELAY_H
 
 #include "CRelayCommand.h"
+#include "CRelayDatagrams.h"
 #include "CRelayFile.h"
 
 #if defined(__linux__)

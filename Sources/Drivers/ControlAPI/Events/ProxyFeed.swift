@@ -384,6 +384,7 @@ struct ProxyFeed {
             ("number", "\(event.number)"), ("state", event.end == nil ? "\"open\"" : "\"closed\""),
             ("opened", EventText.milliseconds(unix(event.opened))), ("closed", EventText.milliseconds(closed)),
             ("client", JSONText.string(event.client?.description)),
+            ("protocol", JSONText.string(event.isDatagrams ? "udp" : "tcp")),
             ("destination", EventText.string(event.destination?.description, bytesMax: EventText.otherBytesMax)),
             ("bytes", event.end.map { EventText.pair($0.bytesRead) } ?? "null"),
             ("reason", JSONText.string(event.end?.reason.rawValue)),

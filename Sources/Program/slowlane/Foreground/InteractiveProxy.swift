@@ -88,8 +88,9 @@ struct InteractiveProxy {
     }
 
     /// Prints the addresses of the proxy, and a warning if other machines can reach the upstream through it.
-    func announce(upstream: String, conditions: String) {
+    func announce(upstream: String, conditions: String, protocols: ForwardedProtocols = .tcp) {
         let address = proxy.address
+        let upstream = protocols == .tcp ? upstream : "\(upstream) (\(protocols))"
         guard !LocalAddresses.isLoopback(address.host) else {
             return console.print("listening on \(address) -> \(upstream), \(conditions)")
         }

@@ -93,6 +93,18 @@ final class ProxyReporter: Sendable {
             ? "new connections open and stall" : "new connections time out (SYN dropped: \(method.rawValue))"
     }
 
+    private static func sentence(_ status: DatagramStatus) -> String {
+        let counters = status.counters
+        var text = "\(TextTable.count(status.sessions, "UDP session")) of \(counters.sessionsOpened), "
+        text += "datagrams \(counters.sent.down) down, \(counters.sent.up) up"
+        let others = [
+            (counters.overMTU, "over the MTU"), (counters.blackholed, "blackholed"),
+            (counters.unreachable, "unreachable"), (status.discarded, "discarded"),
+        ]
+        for (count, word) in others where count > 0 { text += ", \(count) \(word)" }
+        return text + (status.isRefusing ? ", refused (ICMP port unreachable)" : "")
+    }
+
     private static func sentence(_ tls: UpstreamTLSStatus) -> String {
         let counts = tls.rewritings
         let rewritten = [(counts.hosts, "Host"), (counts.locations, "Location"), (counts.cookies, "Set-Cookie")]
@@ -111,6 +123,7 @@ final class ProxyReporter: Sendable {
         text += "\(TextTable.count(link.counters.down.packetsLost + link.counters.up.packetsLost, "packet")) lost, "
         text += "\(link.counters.down.packetsDropped + link.counters.up.packetsDropped) dropped, "
         text += "\(Units.bytes(link.bytesHeld)) held"
+        if let datagrams = status.datagrams { text += ", \(sentence(datagrams))" }
         if let position = link.timeline { text += ", \(Self.timeline(position))" }
         let fired = status.faultRules.reduce(0) { $0 + $1.fired }
         if !status.faultRules.isEmpty {
