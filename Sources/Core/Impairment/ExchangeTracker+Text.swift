@@ -28,20 +28,20 @@ struct TrackedText {
     /// The version of the rules that ``searches`` belong to.
     var version = 0
     var pending: [Pending] = []
-    /// The bytes that have been searched.
-    var searched = PerDirection(up: Int64(0), down: Int64(0))
+    /// The bytes that have been taken for the link, searched or not: the offset of the next ones.
+    var entered = PerDirection(up: Int64(0), down: Int64(0))
 
     /// The faults of one connection that wait for their points; further matches have no effect.
     static let pendingMax = 64
 }
 
 extension ExchangeTracker {
-    /// Searches bytes that enter the link for the texts of rules. Called before they can be written.
+    /// Counts bytes that enter the link, and searches them for the texts of rules. Called before they can be written.
     mutating func search(_ bytes: ByteBuffer, _ direction: Direction, _ registry: inout ExchangeRegistry) {
+        let start = text.entered[direction]
+        defer { text.entered[direction] = start + Int64(bytes.readableBytes) }
         guard registry.hasTextRules, streams.isEmpty, !isEnded else { return }
         if text.version != registry.textVersion { beginSearches(&registry) }
-        let start = text.searched[direction]
-        text.searched[direction] += Int64(bytes.readableBytes)
         bytes.withUnsafeReadableBytes { bytes in
             for index in text.searches.indices {
                 let rule = text.searches[index].rule
@@ -85,7 +85,7 @@ extension ExchangeTracker {
         let direction = match.sender.sendDirection
         let bytes = match.point == .beforeMatch ? 0 : registry.textBytes(rule)
         let (sum, isTooFar) = offset.addingReportingOverflow(bytes)
-        if match.text.isEmpty, text.searched[direction] > sum { return }
+        if match.text.isEmpty, text.entered[direction] > sum { return }
         // What follows the point of a fault that ends the stream does not pass, so it is not counted.
         let isBeyondEnd = text.pending.contains { $0.endsStream && $0.direction == direction && $0.offset <= sum }
         guard !isTooFar, !isBeyondEnd, let fault = registry.matchText(rule) else { return }

@@ -149,9 +149,7 @@ extension SharedLink {
                 if case .tls(let hello) = event { conduits[id].clientHello = hello }
                 recorder.record(event, id, at: now)
             case .pass(let bytes, let direction):
-                if recorder.exchanges.hasTextRules {
-                    conduits[id].tracker?.search(bytes, direction, &recorder.exchanges)
-                }
+                conduits[id].tracker?.search(bytes, direction, &recorder.exchanges)
                 send(bytes, id, direction)
             case .end(let direction, let end): endTracked(direction, end, id)
             case .deliver(let direction): deliver(id, direction)
