@@ -97,6 +97,7 @@ import Testing
     /// Longer files with the reason.
     private static let longFiles = [
         "Sources/Core/TCPModel/TCPLink.swift": "the packets and timers of all connections in one loop",
+        "Sources/C/CResources/resources.c": "a table of files",
         "Tests/Core/ImpairmentTests/ToxicTests.swift": "one suite with a shared fixture",
         "Tests/Drivers/NotesServiceTests/ContractExtensionTests.swift": "one suite with a shared fixture",
         "Tests/Drivers/NotesServiceTests/ContractTests+Rows.swift": "a table of requests and responses",

@@ -13,7 +13,8 @@ struct TraceCommand: ParsableCommand {
         discussion: """
             Examples:
               slowlane trace drive.trace
-              slowlane trace drive.csv --time-column Timestamp --rate-column DL_bitrate -o drive.trace
+              slowlane trace drive.csv --time-column Timestamp \\
+                  --rate-column DL_bitrate -o drive.trace
               slowlane trace drive.trace --from 60s --to 120s --scale 0.5 -o half.trace
               slowlane trace drive.trace --csv --window 1s > drive.csv
 

@@ -55,7 +55,8 @@ import Testing
 
     @Test(arguments: [
         ("slow3g", "'chrome-slow-3g' or 'wpt-3g-slow'"), ("Slow 3G", "'chrome-slow-3g' or 'wpt-3g-slow'"),
-        ("fast-3g", "'chrome-slow-4g' or 'wpt-3g-fast'"), ("5G", "'lte'"), ("tunnel", "'100-loss'"), ("egde", "'edge'"),
+        ("fast-3g", "'chrome-slow-4g' or 'wpt-3g-fast'"), ("5G", "'5g-mid-band' or '5g-uk'"), ("tunnel", "'100-loss'"),
+        ("egde", "'edge'"),
     ]) func aWordForANetworkGetsTheProfilesThatItMayMean(_ name: String, nearest: String) {
         let error = #expect(throws: ProfileCatalogue.LookupError.self) { try ProfileCatalogue.profile(name) }
         let message = "no profile is called '\(name)'; did you mean \(nearest)?"

