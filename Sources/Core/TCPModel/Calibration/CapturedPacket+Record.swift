@@ -2,7 +2,8 @@ internal import Determinism
 public import LinkModel
 
 extension CapturedPacket {
-    /// Creates the packet that a capture at one end of a modelled link contains, or `nil` if the packet does not arrive there.
+    /// Creates the TCP packet that a capture at one end of a modelled link contains, or `nil` if the packet does not arrive
+    /// there or is a datagram.
     ///
     /// - Parameters:
     ///   - record: The packet on the link.
@@ -10,7 +11,7 @@ extension CapturedPacket {
     ///   - connection: The number of the connection.
     public init?(_ record: PacketRecord, at end: Side, connection: Int) {
         let isOutbound = record.direction == end.sendDirection
-        guard isOutbound || record.fate == .arrives else { return nil }
+        guard isOutbound || record.fate == .arrives, record.kind != .datagram else { return nil }
         let isHandshake = record.kind == .syn || record.kind == .synAck
         var flags: Flags =
             switch record.kind {
@@ -18,6 +19,7 @@ extension CapturedPacket {
             case .synAck: [.syn, .ack]
             case .data, .ack: .ack
             case .reset: [.reset, .ack]
+            case .datagram: []
             }
         if record.isFIN { flags.insert(.fin) }
         if record.isPSH { flags.insert(.push) }
