@@ -109,8 +109,8 @@ public struct BandwidthTable: Hashable, Sendable {
             if let index = names.firstIndex(of: name) { return index }
             throw TraceFile.fileError(
                 file, line,
-                "no column '\(name.prefix(40))'\(NearestName.hint(name, in: names)); the columns are "
-                    + names.prefix(40).map { String($0.prefix(40)) }.joined(separator: ", "))
+                "no column '\(name.prefix(40))'\(NearestName.hint(name, in: names)) (columns: "
+                    + names.prefix(40).map { String($0.prefix(40)) }.joined(separator: ", ") + ")")
         }
         return (columns.time == firstColumn ? 0 : try index(columns.time), try index(columns.rate))
     }

@@ -47,7 +47,7 @@ import Testing
         ("", "the table has 0 rows"), ("Timestamp,DL_bitrate\n1,2\n", "the table has 1 rows"),
         (
             "Timestamp,DL_bitrat\n1,2\n",
-            "drive.csv:1:1: no column 'DL_bitrate'; did you mean 'DL_bitrat'?; the columns are"
+            "drive.csv:1:1: no column 'DL_bitrate'; did you mean 'DL_bitrat'? (columns: Timestamp, DL_bitrat)"
         ),
         ("Timestamp,DL_bitrate\n1,2\n0,2\n", "drive.csv:3:1: the time is earlier"),
         ("Timestamp,DL_bitrate\n1,2\n2,-2\n", "drive.csv:3:1: the rate -2 is not from 0"),

@@ -83,6 +83,34 @@ import Testing
         }
     }
 
+    /// A limit of the rate that drops packets in place of queueing them, as a policer: no rate, or the right one.
+    @Test func aPolicedLinkHasNoWrongRate() throws {
+        let folder = try TemporaryFolder()
+        var conditions = Self.plain
+        conditions.down.queue = .packets(1)
+        for near in Side.allCases {
+            let path = folder.path("\(near).pcapng")
+            try HiddenSetting(conditions, near: near, jobs: [(0, 150, 300), (1_000_000_000, 150, 1_000_000)]).capture(
+                to: path)
+            let figures = try Calibration(CaptureReader.read(path).packets).directions.down
+            #expect(figures.rate.estimate.map { abs($0.value / 5e6 - 1) < 0.1 } ?? true, "\(figures.rate)")
+            #expect(figures.queuePackets.estimate.map { $0.low <= 2 } ?? true, "\(figures.queuePackets)")
+        }
+    }
+
+    @Test func aFileThatEndsWithinAPacketIsReadUpToIt() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("whole.pcapng")
+        try HiddenSetting(Self.plain, near: .client, jobs: [(0, 150, 30_000)]).capture(to: path)
+        let whole = try CaptureReader.read(path)
+        #expect(!whole.endsEarly && !whole.isTruncated)
+        let bytes = try Data(contentsOf: URL(filePath: path))
+        try bytes.dropLast(10).write(to: URL(filePath: path))
+        let part = try CaptureReader.read(path)
+        #expect(part.endsEarly && part.packets.count == whole.packets.count - 1)
+        #expect(part.packets.map(\.sequenceNumber) == whole.packets.dropLast().map(\.sequenceNumber))
+    }
+
     /// Bytes that are no capture, or a damaged one: an error with its place, or some packets, and never a trap.
     @Test func damagedCapturesAreErrorsOrHaveFewerPackets() throws {
         let folder = try TemporaryFolder()

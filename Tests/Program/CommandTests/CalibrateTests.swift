@@ -50,12 +50,12 @@ extension CommandTests {
         #expect(printed.output == text)
 
         let replay = try await Command.run("calibrate", capture, "--check")
-        // The short transfers depend on the host as well.
-        #expect([0, 1].contains(replay.status), "\(replay.errors)")
-        let download = try #require(replay.output.firstMatch(of: /1\.0 MB +(\d+) ms +(\d+) ms/)).output
-        let (captured, modelled) = (try #require(Double(download.1)), try #require(Double(download.2)))
-        #expect(modelled < 1.1 * captured && modelled > 2000, "\(replay.output)")
-        #expect(replay.output.contains("median difference of 4 transfers: "), "\(replay.output)")
+        // How far they differ depends on the host as well; a transfer during which it was paused is left out.
+        #expect([0, 1].contains(replay.status) && replay.output.contains("median difference of "))
+        if let times = replay.output.firstMatch(of: /1\.0 MB +(\d+) ms +(\d+) ms/)?.output {
+            let (captured, modelled) = (try #require(Double(times.1)), try #require(Double(times.2)))
+            #expect(modelled < 1.1 * captured && modelled > 2000, "\(replay.output)")
+        }
     }
 
     @Test func capturesThatShowNothingAreErrors() async throws {
