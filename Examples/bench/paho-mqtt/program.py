@@ -1,5 +1,5 @@
 """paho-mqtt and Mosquitto, with the qualities of service 1 (at least once) and 2 (exactly once)."""
-import pathlib, subprocess, sys, time
+import pathlib, signal, subprocess, sys, time
 
 from bench import EDGE, Effects, compare, fault, free_port, kill, outage, wait_until, when
 
@@ -14,7 +14,7 @@ CONDITIONS = {
     "qos2-lost-pubrec": fault('TCP server "\\x50\\x02" nth 5 before-match reset'),
     "qos2-lost-pubcomp": fault('TCP server "\\x70\\x02" nth 5 before-match reset'),
     "qos2-mid-publish": fault('TCP client "benc" nth 5 after-match reset'),
-    "qos2-kill": EDGE,
+    "qos2-restart": EDGE,
 }
 COUNT = 10
 
@@ -41,8 +41,8 @@ def run(bench, condition):
     subscribe()
     time.sleep(0.5)
     proxy = bench.proxy(port, CONDITIONS[condition])
-    if condition == "qos2-kill":
-        when(lambda: proxy.bytes() > 150, lambda: (kill(server), time.sleep(1), serve()))
+    if condition == "qos2-restart":
+        when(lambda: proxy.bytes() > 150, lambda: (kill(server, signal.SIGTERM), time.sleep(1), serve()))
     done = bench.do(sys.executable, pathlib.Path(__file__).with_name("client.py"), proxy.port, COUNT, qos, limit=90)
     wanted = [f"m{number}" for number in range(COUNT)]
     found = lambda: received.read_text().split()
