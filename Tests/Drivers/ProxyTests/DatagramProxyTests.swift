@@ -329,6 +329,26 @@ private func with(_ datagrams: DatagramConditions) -> Conditions {
         }
     }
 
+    @Test func eachResponseReachesItsClientAlsoIfSessionsMakeRoomAllTheTime() async throws {
+        try await Self.withDatagrams {
+            $0.datagrams.sessionsMax = 3
+        } _: { proxy, server in
+            let clients = try (0..<10).map { _ in try TestDatagramSocket(connectedTo: proxy.address.port) }
+            var served = 0
+            for _ in 0..<20 {
+                for (number, client) in clients.enumerated() { try client.send([UInt8(number)]) }
+                while let request = try server.receive(within: 20) { try server.send(request.bytes, to: request.port) }
+                for (number, client) in clients.enumerated() {
+                    while let response = try client.receive(within: 1) {
+                        #expect(response.bytes == [UInt8(number)])
+                        served += 1
+                    }
+                }
+            }
+            #expect(served > 0)
+        }
+    }
+
     @Test func datagramsInFlightArriveBeforeTheProxyStops() async throws {
         let slow = Conditions(up: DirectionConditions(delay: .milliseconds(300)), down: .clear)
         let server = try TestDatagramSocket()

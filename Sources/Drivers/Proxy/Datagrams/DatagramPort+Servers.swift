@@ -29,7 +29,7 @@ extension DatagramPort {
     func connect(_ flow: FlowID) {
         let upstream = core.upstream
         guard core.configuration.resolvesPerConnection, upstream.immediate == nil else {
-            return connect(flow, upstream.current(on: core.eventLoop))
+            return connect(flow, upstream.immediate ?? upstream.current(on: core.eventLoop))
         }
         sockets[flow.index]?.isConnecting = true
         upstream.fresh(within: core.configuration.connectTimeout, on: core.eventLoop).whenComplete { result in

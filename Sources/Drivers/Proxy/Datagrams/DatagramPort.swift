@@ -168,20 +168,24 @@ final class DatagramPort {
         let received = receive(descriptor)
         let count = Int(max(0, received))
         if count == 0 { return 0 }
-        guard driver.link.passesDatagramsAtOnce else {
-            driver.change { [self] link, now in
-                for index in 0..<count {
-                    let datagram = buffer.datagrams[index]
-                    let id = link.receiveDatagram(
-                        buffer.payload(index), from: datagram.peer.key, number: driver.numbers.next, at: now)
-                    if let id { record(datagram.local, of: id) }
-                }
+        let evicted = driver.link.datagramCounters.sessionsEvicted
+        if driver.link.passesDatagramsAtOnce {
+            openSessions(count)
+            // With very few sessions, one of another client may have taken the place of a datagram's session.
+            if driver.link.datagramCounters.sessionsEvicted == evicted {
+                driver.start()
+                forward(count, .up)
+                return count
             }
-            return count
         }
-        openSessions(count)
-        driver.start()
-        forward(count, .up)
+        driver.change { [self] link, now in
+            for index in 0..<count {
+                let datagram = buffer.datagrams[index]
+                let id = link.receiveDatagram(
+                    buffer.payload(index), from: datagram.peer.key, number: driver.numbers.next, at: now)
+                if let id { record(datagram.local, of: id) }
+            }
+        }
         return count
     }
 
