@@ -54,8 +54,7 @@ struct AwaitedRequests {
         guard let subject = subjects[id] else { return }
         for index in expected.indices where expected[index].devices.contains(subject.actor) {
             let traffic = expected[index].traffic
-            // With `responses`, a request that never arrives counts too.
-            guard point == (traffic.responses == nil ? traffic.seen : .proxy),
+            guard point == traffic.seen,
                 traffic.request.method == nil || traffic.request.method == subject.method,
                 traffic.request.row == nil || traffic.request.row == subject.row
             else { continue }
