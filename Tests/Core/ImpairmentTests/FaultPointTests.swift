@@ -8,7 +8,7 @@ import Testing
 
 /// Every action at every point, with messages of several shapes in pieces of any size: each peer receives exactly the
 /// bytes that the definitions of point and action name.
-@Suite(.timeLimit(.minutes(10))) struct FaultPointTests {
+@Suite(.timeLimit(.minutes(20))) struct FaultPointTests {
     private static let way = DirectionConditions(delay: .milliseconds(20))
     private static let late = Conditions(up: way, down: way)
     private static let cases: [(FaultScene, FaultStage.Pieces)] =

@@ -7,7 +7,7 @@ import Testing
 @testable import Impairment
 
 /// Random additions, updates and removals of toxics: bytes stay in order, none is invented, and the counts of bytes held balance.
-@Suite(.timeLimit(.minutes(2))) struct ToxicPropertyTests {
+@Suite(.timeLimit(.minutes(20))) struct ToxicPropertyTests {
     private static func effect(_ random: inout SeededGenerator) -> Toxic.Effect {
         let figures: [Int64] = [.min, -1, 0, 1, 7, 100, 5000, 1 << 40, .max]
         func figure() -> Int64 { figures[Int.random(in: 0..<figures.count, using: &random)] }

@@ -55,7 +55,7 @@ import Testing
 }
 
 /// Random combinations of values at and beyond their limits.
-@Suite(.timeLimit(.minutes(2))) struct ExtremesPropertyTests {
+@Suite(.timeLimit(.minutes(20))) struct ExtremesPropertyTests {
     private static let spans: [Int64] = [
         .min, -1, 0, 1, 999_999, 600_000_000_000, 3_155_760_000_000_000_000 /* a century */, 1 << 62, .max,
     ]

@@ -7,7 +7,7 @@ import Testing
 
 /// Random transfers over random links: the delivered bytes are always the next of the stream, and the stream is complete
 /// after an orderly close on a link that recovers.
-@Suite(.timeLimit(.minutes(2))) struct TCPLinkPropertyTests {
+@Suite(.timeLimit(.minutes(20))) struct TCPLinkPropertyTests {
     private struct Stream {
         var sent = 0
         var delivered = 0

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ConfigFiles
 
-@Suite(.timeLimit(.minutes(10))) struct ProfileTests {
+@Suite(.timeLimit(.minutes(20))) struct ProfileTests {
     private static let folder = Repository.root.appending(path: "profiles")
 
     @Test func everyFileInTheFolderIsBuiltIn() throws {

@@ -9,7 +9,7 @@ import Wire
 @testable import Proxy
 
 /// Readers of the stream of events, without sockets.
-@Suite(.timeLimit(.minutes(10))) struct EventFeedTests {
+@Suite(.timeLimit(.minutes(20))) struct EventFeedTests {
     /// A reader of an API's stream.
     private final class Reader {
         private let stream: @Sendable () async -> String?

@@ -7,7 +7,7 @@ import Wire
 @testable import ControlAPI
 
 /// Faults, outages and positions of timelines in Slowlane's API, of a disabled proxy.
-@Suite(.timeLimit(.minutes(10))) struct FaultAPITests {
+@Suite(.timeLimit(.minutes(20))) struct FaultAPITests {
     let call = APICall()
     let path = "/slowlane/v1/proxies/p/faults"
 

@@ -7,7 +7,7 @@ import Wire
 @testable import ControlAPI
 
 /// Forward proxies in the API, without sockets: their proxies are disabled.
-@Suite(.timeLimit(.minutes(10))) struct ForwardAPITests {
+@Suite(.timeLimit(.minutes(20))) struct ForwardAPITests {
     let call = APICall()
     let path = "/slowlane/v1/proxies/f"
 

@@ -9,7 +9,7 @@ import Wire
 @testable import ControlAPI
 
 /// The interception of TLS in requests.
-@Suite(.timeLimit(.minutes(10))) struct InterceptionRequestTests {
+@Suite(.timeLimit(.minutes(20))) struct InterceptionRequestTests {
     private func details(_ call: APICall) async throws -> JSONObject? {
         try await call("GET", "/slowlane/v1/proxies/p").object?["intercept"]?.object
     }

@@ -6,7 +6,7 @@ import Wire
 @testable import ControlAPI
 
 /// The forms of a link in requests.
-@Suite(.timeLimit(.minutes(10))) struct LinkSettingTests {
+@Suite(.timeLimit(.minutes(20))) struct LinkSettingTests {
     let call = APICall()
     let path = "/slowlane/v1/proxies/p/link"
 

@@ -11,7 +11,7 @@ import Wire
 @testable import Impairment
 
 /// Recordings with names, paths and responses that YAML could misread.
-@Suite(.timeLimit(.minutes(10))) struct RecordedScenarioTests {
+@Suite(.timeLimit(.minutes(20))) struct RecordedScenarioTests {
     private static let pieces: [String] = [
         "\u{2028}", "\u{2029}", "\u{FFFE}", "\u{FFFF}", "\u{FEFF}", "\u{85}", "\u{0}", "\u{1}", "\u{1B}", "\u{7F}",
         "\u{9F}", "\u{A0}", "\u{1FFFE}", "\u{10FFFF}", "\u{E000}", "\n", "\r", "\r\n", "\t", "\"", "'", "\\", ": ",

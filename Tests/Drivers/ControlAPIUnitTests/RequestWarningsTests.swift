@@ -4,7 +4,7 @@ import Testing
 @testable import ControlAPI
 
 /// Warnings about parts of a request that have no effect.
-@Suite(.timeLimit(.minutes(10))) struct RequestWarningsTests {
+@Suite(.timeLimit(.minutes(20))) struct RequestWarningsTests {
     @Test func anUnknownAttributeIsReportedInTheResponseAndInTheLog() async throws {
         let log = LogRecord()
         let call = APICall(logger: log.logger)

@@ -6,7 +6,7 @@ import Wire
 @testable import ControlAPI
 
 /// The upstream of a proxy in requests.
-@Suite(.timeLimit(.minutes(10))) struct UpstreamTextTests {
+@Suite(.timeLimit(.minutes(20))) struct UpstreamTextTests {
     @Test(arguments: [
         ("8000", "localhost:8000"), (":8000", "127.0.0.1:8000"), ("127.0.0.1:80", "127.0.0.1:80"),
         ("[::1]:80", "[::1]:80"), ("example.org:http", "example.org:80"),

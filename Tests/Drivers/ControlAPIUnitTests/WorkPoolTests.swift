@@ -9,7 +9,7 @@ import Wire
 @testable import ControlAPI
 
 /// Work whose time grows with a request or a response, off the threads on which other requests run.
-@Suite(.timeLimit(.minutes(10))) struct WorkPoolTests {
+@Suite(.timeLimit(.minutes(20))) struct WorkPoolTests {
     /// A large call: its method, its path and its body.
     struct LargeCall: CustomTestStringConvertible, Sendable {
         let method: String

@@ -11,7 +11,7 @@ import Worlds
 @testable import ScenarioRunner
 
 /// Explorations with worlds that the tests control.
-@Suite(.timeLimit(.minutes(10))) struct ExplorerTests {
+@Suite(.timeLimit(.minutes(20))) struct ExplorerTests {
     private static let sometimes = "expect: { sometimes: [{ A: { outbox: 1 } }] }\n"
 
     /// Explores a scenario and returns the exit status.

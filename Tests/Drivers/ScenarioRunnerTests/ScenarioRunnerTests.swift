@@ -8,7 +8,7 @@ import Worlds
 
 @testable import ScenarioRunner
 
-@Suite(.timeLimit(.minutes(10))) struct ScenarioRunnerTests {
+@Suite(.timeLimit(.minutes(20))) struct ScenarioRunnerTests {
     private static func plan(_ count: Int, world: RunWorld = .simulated) throws -> [PlannedRun] {
         try (0..<count).map { try Fixture.run(Fixture.passing, index: $0, world: world, seed: UInt64($0)) }
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import Wire
 
 /// Comparison with NIOHTTP1, whose parser is independent: the same messages from the same bytes in any pieces.
-@Suite(.timeLimit(.minutes(10))) struct DifferentialTests {
+@Suite(.timeLimit(.minutes(20))) struct DifferentialTests {
     private final class Collector: ChannelInboundHandler {
         typealias InboundIn = Any
         var messages: [Message] = []

@@ -7,7 +7,7 @@ import Testing
 
 /// Random requests, acceptances, peers and faults in virtual time: no byte is lost or written twice, and each exchange
 /// finishes exactly once, with the response to its own request.
-@Suite(.timeLimit(.minutes(5))) struct HTTPClientPropertyTests {
+@Suite(.timeLimit(.minutes(20))) struct HTTPClientPropertyTests {
     /// The driver and all peers.
     private final class World {
         struct Request {

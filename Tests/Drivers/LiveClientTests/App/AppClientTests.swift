@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The live driver of an app, without a network.
-@Suite(.timeLimit(.minutes(10))) struct AppClientTests {
+@Suite(.timeLimit(.minutes(20))) struct AppClientTests {
     /// The commits and views of a client.
     private final class Log: Sendable {
         private let commitCount = Mutex(0)
