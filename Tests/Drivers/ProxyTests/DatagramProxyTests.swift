@@ -98,6 +98,7 @@ private func with(_ datagrams: DatagramConditions) -> Conditions {
             }
             for (position, bytes) in sent.enumerated() {
                 try client.send(bytes)
+                // Most of the rest arrives as another batch of the socket.
                 if position == 9 { try await Task.sleep(for: .milliseconds(20)) }
             }
             var port = 0
@@ -301,6 +302,7 @@ private func with(_ datagrams: DatagramConditions) -> Conditions {
                 let client = try TestDatagramSocket(connectedTo: first.address.port)
                 for _ in 0..<10 { try client.send([1]) }
                 try await eventually("the loop is detected") { await first.status().dialsFailed > 0 }
+                // Datagrams that still circulate would be counted in this time.
                 try await Task.sleep(for: .milliseconds(50))
                 #expect(try await Self.status(first).counters.received.up <= 40)
                 #expect(try await Self.status(second).counters.received.up <= 20)

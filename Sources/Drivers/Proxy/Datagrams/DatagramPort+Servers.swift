@@ -73,7 +73,7 @@ extension DatagramPort {
         for payload in socket.waiting { send(payload, toServerOf: flow) }
     }
 
-    /// Handles that the server's address cannot be had: for the client as if no socket had the server's port.
+    /// Handles a failed lookup of the server's name: the client gets what it would get if no socket had the server's port.
     private func failed(_ flow: FlowID, _ error: any Error) {
         core.dialFailed(error)
         sockets[flow.index]?.waiting = []
