@@ -12,10 +12,18 @@ public struct FNV1a: Hashable, Sendable {
         value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
     }
 
+    /// Adds bytes, in one loop if they are contiguous.
+    public mutating func add(contentsOf bytes: some Sequence<UInt8>) {
+        var hash = self
+        let isDone: Void? = bytes.withContiguousStorageIfAvailable { for byte in $0 { hash.add(byte) } }
+        if isDone == nil { for byte in bytes { hash.add(byte) } }
+        self = hash
+    }
+
     /// Returns the hash of `bytes`.
     public static func digest(_ bytes: some Sequence<UInt8>) -> UInt64 {
         var hash = FNV1a()
-        for byte in bytes { hash.add(byte) }
+        hash.add(contentsOf: bytes)
         return hash.value
     }
 }

@@ -230,6 +230,14 @@ struct ExchangeTracker {
         }
     }
 
+    /// Sets the timer to the next deadline, and returns it, unless the timer is not later.
+    mutating func takeNewTimer() -> Instant? {
+        guard let deadline = nextDeadline else { return nil }
+        if let timer, timer <= deadline { return nil }
+        timer = deadline
+        return deadline
+    }
+
     /// The time at which ``advance(to:_:)`` must be called next.
     var nextDeadline: Instant? {
         if !streams.isEmpty { return streams[0].nextDeadline }

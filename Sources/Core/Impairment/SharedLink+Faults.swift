@@ -205,9 +205,8 @@ extension SharedLink {
     }
 
     mutating func setFaultTimer(_ id: FlowID) {
-        guard let deadline = conduits[id].tracker?.nextDeadline else { return }
-        if let timer = conduits[id].tracker?.timer, timer <= deadline { return }
-        conduits[id].tracker?.timer = deadline
+        // In place: a copy of the tracker is expensive.
+        guard let deadline = conduits[id].tracker?.takeNewTimer() else { return }
         timers.removeStale(in: conduits, connections: tcp.connectionCount)
         timers.schedule(id, .fault, at: deadline)
     }

@@ -35,14 +35,21 @@ extension API {
 
     private var metricsRows: [MetricsRow] {
         get async {
-            var rows: [MetricsRow] = []
-            for proxy in await registry.all {
-                let status = await proxy.running?.status()
+            let proxies = await registry.all
+            // At the same time: each proxy waits for its own event loop.
+            let statuses = await withTaskGroup(of: (Int, ProxyStatus?).self) { group in
+                for (index, proxy) in proxies.enumerated() {
+                    guard let running = proxy.running else { continue }
+                    group.addTask { (index, await running.status()) }
+                }
+                return await group.reduce(into: [Int: ProxyStatus]()) { $0[$1.0] = $1.1 }
+            }
+            return proxies.enumerated().map { index, proxy in
+                let status = statuses[index]
                 var traffic = proxy.earlierTraffic
                 if let status { traffic += TrafficCounters(status) }
-                rows.append((proxy, traffic, status))
+                return (proxy, traffic, status)
             }
-            return rows
         }
     }
 

@@ -22,6 +22,7 @@ struct MetricsText {
     }
 
     private static func escaped(_ text: String) -> String {
-        text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+        if !text.utf8.contains(where: { $0 == 0x5C || $0 == 0x22 || $0 == 0x0A }) { return text }
+        return text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
     }
 }

@@ -278,11 +278,23 @@ actor ProxyRegistry {
     /// Starts every proxy, removes every toxic and every fault, ends every outage, and restores every initial link and the
     /// initial rules of forward proxies.
     func reset() async throws(APIError) {
-        for name in proxies.keys.sorted() {
+        // At the same time: each proxy waits for its own event loop.
+        let names = proxies.keys.sorted()
+        let errors = await withTaskGroup(of: (index: Int, error: APIError?).self) { group in
+            for (index, name) in names.enumerated() {
+                group.addTask { (index, await self.errorResetting(name)) }
+            }
+            return await group.reduce(into: [Int: APIError]()) { $0[$1.index] = $1.error }
+        }
+        if let first = errors.keys.min(), let error = errors[first] { throw error }
+    }
+
+    private func errorResetting(_ name: ByteKey) async -> APIError? {
+        do throws(APIError) {
             try await withExclusiveAccess(to: name.text, by: .reset) { () async throws(APIError) in
                 if proxies[name]?.isEnabled == false { try await enable(name.text) }
                 guard var proxy = proxies[name] else { return }
-                await proxy.running?.removeToxics(proxy.toxics.map(\.name))
+                if !proxy.toxics.isEmpty { await proxy.running?.removeToxics(proxy.toxics.map(\.name)) }
                 proxy.toxics = []
                 if !proxy.faults.isEmpty { await proxy.running?.removeFaultRules(proxy.faults.compactMap(\.number)) }
                 proxy.faults = []
@@ -300,6 +312,9 @@ actor ProxyRegistry {
                 proxies[name] = proxy
                 try checkPort(of: proxy)
             }
+            return nil
+        } catch {
+            return error
         }
     }
 

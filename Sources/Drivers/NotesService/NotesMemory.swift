@@ -29,12 +29,19 @@ final class NotesMemory: Sendable {
         var order = 0
     }
 
-    private struct Row {
+    /// A row. A reference, because lists select and sort rows.
+    private final class Row: Sendable {
         /// The row's identifier, which never changes.
         let id: Int
-        var note: StoredNote
+        let note: StoredNote
         /// The ``DatabaseUptime`` of the deletion; `nil` if the note is not a tombstone.
-        var deleted: Int?
+        let deleted: Int?
+
+        init(id: Int, note: StoredNote, deleted: Int?) {
+            self.id = id
+            self.note = note
+            self.deleted = deleted
+        }
     }
 
     private struct Owned: Hashable {
@@ -110,22 +117,21 @@ final class NotesMemory: Sendable {
 
     /// Returns the notes of a selection with their rows' identifiers, in its order.
     func rows(_ selection: StoredNote.Selection, lastState: Int) -> [NoteRow] {
-        let found = state.withLock { state in
+        var found = state.withLock { state in
             (state.rows[ByteKey(selection.owner)] ?? [:]).values.filter {
                 $0.note.state.rawValue <= lastState && $0.note.sequence > selection.afterSequence
             }
         }
-        // Indices are moved faster than rows.
-        let sorted = found.indices.sorted { one, two in
-            let (left, right) = (found[one].note, found[two].note)
-            switch selection.order {
-            case .bySequence: return left.sequence < right.sequence
-            case .byDate:
-                let (date, other) = (ByteKey(left.note.date), ByteKey(right.note.date))
-                return date == other ? ByteKey(left.note.uuid) < ByteKey(right.note.uuid) : date < other
+        switch selection.order {
+        case .bySequence: found.sort { $0.note.sequence < $1.note.sequence }
+        case .byDate:
+            found.sort { one, two in
+                let (left, right) = (one.note.note, two.note.note)
+                let (date, other) = (ByteKey(left.date), ByteKey(right.date))
+                return date == other ? ByteKey(left.uuid) < ByteKey(right.uuid) : date < other
             }
         }
-        return sorted.prefix(selection.limit).map { .memory(found[$0].note, position: found[$0].id) }
+        return found.prefix(selection.limit).map { .memory($0.note, position: $0.id) }
     }
 
     /// Returns the given rows of a selection, in the order of `ids`, with the indices in `ids`.
@@ -179,15 +185,14 @@ final class NotesMemory: Sendable {
                 for (uuid, row) in rows where row.note.state == .deleted {
                     guard let deleted = row.deleted, deleted < time else { continue }
                     last = max(last ?? 0, row.note.sequence)
-                    var pruned = row
-                    pruned.note.state = .pruned
-                    pruned.note.note = Note(
+                    var pruned = row.note
+                    pruned.state = .pruned
+                    pruned.note = Note(
                         uuid: row.note.note.uuid,
                         revision: Revision(number: row.note.note.revision.number, suffix: ""), date: "",
                         title: row.note.note.title, text: row.note.note.text)
-                    pruned.deleted = nil
                     state.changes.append(.row(Owned(owner: owner, name: uuid), row))
-                    state.rows[owner]?[uuid] = pruned
+                    state.rows[owner]?[uuid] = Row(id: row.id, note: pruned, deleted: nil)
                 }
                 guard let last else { continue }
                 state.changes.append(.pruned(owner, state.pruned[owner]))

@@ -41,9 +41,10 @@ extension ProxyCore {
 
     private func sendStatus(to observer: ProxyObserver) {
         guard linkDriver.isObserved(by: observer), !isStopping else { return }
-        status().assumeIsolated().whenSuccess { observer.send(.status($0)) }
-        eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(observer.statusInterval.count)) {
-            self.sendStatus(to: observer)
+        status().assumeIsolated().whenSuccess { status in
+            self.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(observer.send(status).count)) {
+                self.sendStatus(to: observer)
+            }
         }
     }
 }

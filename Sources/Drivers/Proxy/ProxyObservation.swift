@@ -15,7 +15,8 @@ public struct ObservationSet: OptionSet, Hashable, Sendable {
     public static let packets = ObservationSet(rawValue: 2)
     /// Changes of the conditions and of the treatment of new connections.
     public static let conditions = ObservationSet(rawValue: 4)
-    /// The proxy's status, once per interval.
+    /// The proxy's status, once per interval; while it does not change, only the first ones
+    /// (``ProxyObservation/equalStatusesMax``).
     public static let status = ObservationSet(rawValue: 8)
     /// Connections on the link that open and close; those that are open when the observation starts are reported first.
     public static let connections = ObservationSet(rawValue: 16)
@@ -135,6 +136,11 @@ public struct ProxyObservation: Sendable {
 
     /// The default time between two ``ProxyEvent/status(_:)`` events.
     public static let statusInterval = Nanoseconds.seconds(1)
+    /// The number of statuses in a row without a change that are sent. Afterwards the proxy is idle, and its status is
+    /// read once per ``idleStatusInterval`` until it changes.
+    public static let equalStatusesMax = 12
+    /// The time between two readings of the status of an idle proxy, unless ``statusInterval`` is longer.
+    public static let idleStatusInterval = Nanoseconds.milliseconds(500)
     /// The default limit on events that wait to be read.
     public static let bufferedEventsMaxDefault = 4096
 
@@ -153,6 +159,9 @@ final class ProxyObserver {
     private let droppedTotal: ProxyObservation.DropCounter
     /// Events dropped since the last one that was sent.
     private var droppedNow = 0
+    private var lastStatus: ProxyStatus?
+    /// The number of statuses since that have not differed.
+    private var equalStatuses = 0
 
     init(
         _ set: ObservationSet, statusInterval: Nanoseconds, _ continuation: AsyncStream<ProxyEvent>.Continuation,
@@ -172,6 +181,19 @@ final class ProxyObserver {
             droppedNow = 0
         }
         if case .dropped = continuation.yield(event) { drop() }
+    }
+
+    /// Sends a status, unless the proxy is idle. Returns the time after which the next one is due.
+    func send(_ status: ProxyStatus) -> Nanoseconds {
+        equalStatuses = status == lastStatus ? equalStatuses + 1 : 0
+        lastStatus = status
+        if equalStatuses > ProxyObservation.equalStatusesMax {
+            // No overflow in a day-long idle time.
+            equalStatuses = ProxyObservation.equalStatusesMax
+            return max(statusInterval, ProxyObservation.idleStatusInterval)
+        }
+        send(.status(status))
+        return statusInterval
     }
 
     private func drop() {

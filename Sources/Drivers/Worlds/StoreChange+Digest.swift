@@ -6,7 +6,7 @@ extension StoreChange {
     public var digest: UInt64 {
         var hash = FNV1a()
         func add(_ text: String?) {
-            for byte in (text ?? "").utf8 { hash.add(byte) }
+            if let text { hash.add(contentsOf: text.utf8) }
             // Not part of UTF-8; tells an absent text from an empty one.
             hash.add(text == nil ? 0xFE : 0xFF)
         }
@@ -14,7 +14,7 @@ extension StoreChange {
             withUnsafeBytes(of: Int64(number).littleEndian) { for byte in $0 { hash.add(byte) } }
         }
         func add(_ content: RecordContent?) {
-            for byte in content?.bytes ?? [] { hash.add(byte) }
+            if let content { hash.add(contentsOf: content.bytes) }
             hash.add(content == nil ? 0xFE : 0xFF)
         }
         for (id, record) in records.sorted(by: { $0.key < $1.key }) {

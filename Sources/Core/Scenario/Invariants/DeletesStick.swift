@@ -99,7 +99,7 @@ enum DeletesStick: InvariantCheck {
 
     /// Returns the first creation of a note, by a client and not by its user, that brings a deleted note back.
     private static func underOtherName(_ run: RunFacts) -> InvariantViolation? {
-        let digests = run.changes.map { digest(of: $0) }
+        let digests = run.changes.map { digest(of: $0, run) }
         for device in run.devices where device.isReference && !run.hasRawRequests(of: device.device.user) {
             for index in device.exchanges {
                 let exchange = run.exchanges[index]
@@ -128,11 +128,12 @@ enum DeletesStick: InvariantCheck {
         return nil
     }
 
-    private static func digest(of change: ExpectationEvaluator.Change) -> UInt64? {
+    private static func digest(of change: ExpectationEvaluator.Change, _ run: RunFacts) -> UInt64? {
         switch change.stepAction {
         case .create(_, _, let text?)?, .edit(_, _, let text?)?, .resolve(_, _, let text?)?:
-            RequestContents.digest(text)
-        default: nil
+            let shown = run.devices.first { $0.name == change.device }?.row(change.row, at: change.acceptedIndex)
+            return shown?.text == text ? shown?.textDigest : RequestContents.digest(text)
+        default: return nil
         }
     }
 }

@@ -6,8 +6,8 @@ extension Economy {
         if !device.isReference { return nil }
         var changes: [String: [(text: UInt64?, change: ExpectationEvaluator.Change)]] = [:]
         for change in run.changes where change.device == device.name {
-            let text = device.row(change.row, at: change.acceptedIndex)?.text
-            changes[change.row, default: []].append((text.map(RequestContents.digest), change))
+            let text = device.row(change.row, at: change.acceptedIndex)?.textDigest
+            changes[change.row, default: []].append((text, change))
         }
         var sent: Set<ExpectationEvaluator.Write> = []
         for index in device.exchanges {

@@ -58,8 +58,8 @@ enum MonotonicRevision: InvariantCheck {
             for device in run.devices where device.device.user == note.user && !run.sendsRequests(device.name) {
                 var greatest = 0
                 for change in device.rows[note.row] ?? [] {
-                    guard let row = change.after, row.icon == .plain, !row.isDeleted, let text = row.text,
-                        let revision = revisions[RequestContents.digest(text)] ?? nil
+                    guard let row = change.after, row.icon == .plain, !row.isDeleted, let text = row.textDigest,
+                        let revision = revisions[text] ?? nil
                     else { continue }
                     if revision < greatest {
                         return InvariantViolation(

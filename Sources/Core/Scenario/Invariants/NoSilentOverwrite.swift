@@ -130,7 +130,7 @@ enum NoSilentOverwrite: InvariantCheck {
     ) -> Bool {
         for change in device.rows[row] ?? [] where change.index < index {
             guard let shown = change.after else { continue }
-            if let found = shown.text, RequestContents.digest(found) == text { return true }
+            if shown.textDigest == text { return true }
             if shown.kept.contains(where: { RequestContents.digest($0) == text }) { return true }
         }
         return false

@@ -138,6 +138,8 @@ struct JSONParser {
         bytes.withUnsafeBufferPointer { bytes in
             var index = position
             var all: UInt8 = 0
+            // Eight characters at a time, as long as all are plain ASCII.
+            while index + 8 <= bytes.count, JSONText.isPlainASCII(bytes, at: index) { index += 8 }
             while index < bytes.count {
                 let byte = bytes[index]
                 if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { break }

@@ -30,7 +30,15 @@ public enum JSONText {
         guard var text else { return "null" }
         return text.withUTF8 { bytes in
             var special = 0
-            for byte in bytes where !isPlain(byte) { special += 1 }
+            var index = 0
+            while index < bytes.count {
+                if index + 8 <= bytes.count, isPlainASCII(bytes, at: index) {
+                    index += 8
+                } else {
+                    if !isPlain(bytes[index]) { special += 1 }
+                    index += 1
+                }
+            }
             if special == 0 {
                 return String(unsafeUninitializedCapacity: bytes.count + 2) { out in
                     out[0] = 0x22
@@ -85,6 +93,18 @@ public enum JSONText {
     /// Returns whether ``string(_:)`` copies a byte without a look at its neighbours.
     @inlinable public static func isPlain(_ byte: UInt8) -> Bool {
         byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F && byte != 0xC2 && byte != 0xE2
+    }
+
+    /// Returns whether the eight bytes at an index are ASCII without quotation marks, backslashes and control characters.
+    static func isPlainASCII(_ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+        let word = UnsafeRawBufferPointer(bytes).loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        // The highest bit of each byte below `limit`, if no byte has it set before; a borrow can only add bits.
+        func below(_ limit: UInt64, _ word: UInt64) -> UInt64 { (word &- ones &* limit) & ~word }
+        let special =
+            word | below(0x20, word) | below(1, word ^ ones &* 0x22) | below(1, word ^ ones &* 0x5C)
+            | below(1, word ^ ones &* 0x7F)
+        return special & (ones &* 0x80) == 0
     }
 
     /// Returns the escape sequence and the number of bytes of a line break of Unicode at the beginning of `bytes`; `nil`

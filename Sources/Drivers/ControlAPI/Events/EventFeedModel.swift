@@ -43,6 +43,8 @@ struct EventFeedModel {
     private let dashboard: String
     private(set) var log: EventLog
     private var proxies: [ByteKey: ProxyFeed] = [:]
+    /// The proxies with inputs since the last flush.
+    private var changed: Set<ByteKey> = []
     private var exchangeCount: Int64 = 0
     private var recording: String?
 
@@ -121,6 +123,7 @@ struct EventFeedModel {
         var feed = proxies[name] ?? ProxyFeed(proxy)
         for event in feed.update(proxy, status, by: cause, at: time) { log.append(event.type, name, event.json) }
         proxies[name] = feed
+        changed.insert(name)
     }
 
     /// Records the removal of a proxy.
@@ -150,6 +153,7 @@ struct EventFeedModel {
     /// - Parameter start: The time of the start of the proxy's model.
     mutating func observationStarted(of name: ByteKey, start: Int64, at time: Int64) {
         proxies[name]?.observationStarted(start: start, at: time)
+        changed.insert(name)
     }
 
     /// Records an event of an observed proxy.
@@ -157,13 +161,15 @@ struct EventFeedModel {
         guard proxies[name] != nil else { return }
         if case .exchange(.requestStarted, _, _) = event { exchangeCount += 1 }
         proxies[name]?.receive(event, exchange: exchangeCount, limits, at: time)
+        changed.insert(name)
     }
 
     // MARK: Time
 
     /// Appends the events that wait for the next flush.
     mutating func advance(to time: Int64) {
-        for name in proxies.keys.sorted() { flush(name, at: time) }
+        for name in changed.sorted() { flush(name, at: time) }
+        changed.removeAll(keepingCapacity: true)
     }
 
     private mutating func flush(_ name: ByteKey, at time: Int64) {

@@ -57,6 +57,11 @@ struct ProxySummary {
 
     /// Returns the bytes per second since the oldest sample of the window, and adds a sample.
     private mutating func rate(_ bytes: PerDirection<Int>, at time: Int64) -> PerDirection<Int> {
+        // Statuses without a change are left out for a time: the bytes are those of the last sample until now.
+        if let last = samples.last, last.time < time - Self.rateWindow {
+            samples.removeAll(keepingCapacity: true)
+            samples.append((time - Self.rateWindow, last.bytes))
+        }
         samples.append((time, bytes))
         while samples.count > 2, samples[samples.index(after: samples.startIndex)].time <= time - Self.rateWindow {
             samples.removeFirst()

@@ -1,6 +1,7 @@
 internal import CommandSupport
 internal import Determinism
 internal import Scenario
+internal import Synchronization
 internal import Wire
 internal import Worlds
 
@@ -42,7 +43,8 @@ struct GalleryExploration: Sendable {
 
     /// Explores with each mutant, and returns the exit status. Throws only if the task is cancelled.
     func run(jobs: Int, isQuiet: Bool) async throws -> Int32 {
-        let workers = SeedWorkers(jobs: jobs, count: mutants.count) { [self] index in search(mutants[index]) }
+        let own = OwnFailures()
+        let workers = SeedWorkers(jobs: jobs, count: mutants.count) { [self] index in search(mutants[index], own) }
         let clock = ContinuousClock()
         let start = clock.now
         var (detected, small) = (0, 0)
@@ -92,8 +94,22 @@ struct GalleryExploration: Sendable {
         return status
     }
 
+    /// The checks that fail without a mutant, of the seeds in which a mutant has failed. The first seeds detect most
+    /// mutants, so that few runs serve all.
+    private final class OwnFailures: Sendable {
+        private let known = Mutex<[UInt64: Set<String>]>([:])
+
+        func checks(of seed: UInt64, _ run: () -> Set<String>) -> Set<String> {
+            if let checks = known.withLock({ $0[seed] }) { return checks }
+            // Two threads may run the same seed; both get the same checks.
+            let checks = run()
+            known.withLock { $0[seed] = checks }
+            return checks
+        }
+    }
+
     /// Runs the seeds with a mutant until it is detected.
-    private func search(_ mutant: RunMutant) -> Result {
+    private func search(_ mutant: RunMutant, _ ownFailures: OwnFailures) -> Result {
         let clock = ContinuousClock()
         let start = clock.now
         var result = Result(mutant: mutant)
@@ -102,7 +118,7 @@ struct GalleryExploration: Sendable {
             let value = seeds.first + UInt64(number)
             let failed = failedChecks(value, [mutant])
             guard !failed.isEmpty, result.first == nil || failed.contains(wanted) else { continue }
-            let own = Set(failedChecks(value, []))
+            let own = ownFailures.checks(of: value) { Set(failedChecks(value, [])) }
             let found = failed.filter { !own.contains($0) }
             guard let check = found.first(where: { $0 == wanted }) ?? found.first else { continue }
             if result.first == nil { result.first = (value, number + 1, check) }
