@@ -12,6 +12,12 @@ let package = Package(
     ],
     targets: [
         .executableTarget(
+            name: "DatagramFigures",
+            dependencies: [
+                .product(name: "LinkModel", package: "slowlane"), .product(name: "Impairment", package: "slowlane"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ]),
+        .executableTarget(
             name: "LinkBenchmark",
             dependencies: [
                 .product(name: "LinkModel", package: "slowlane"), .product(name: "TCPModel", package: "slowlane"),

@@ -1,8 +1,9 @@
 internal import NIOCore
 
-/// SOCKS 4 and 4a (the memoranda of Ying-Da Lee), SOCKS 5 (RFC 1928) with user and password (RFC 1929). Only CONNECT.
+/// SOCKS 4 and 4a (the memoranda of Ying-Da Lee), SOCKS 5 (RFC 1928) with user and password (RFC 1929). Only CONNECT, and
+/// UDP ASSOCIATE of SOCKS 5.
 extension Negotiation {
-    private static let connect: UInt8 = 1
+    private static let (connect, associate): (UInt8, UInt8) = (1, 3)
     /// The most bytes of a user identifier of SOCKS 4.
     private static let userBytesMax = 255
 
@@ -79,15 +80,20 @@ extension Negotiation {
     private static let (generalFailure, hostUnreachable): (UInt8, UInt8) = (1, 4)
     private static let (commandNotSupported, addressTypeNotSupported): (UInt8, UInt8) = (7, 8)
 
-    /// Returns a reply. The bound address is not known while the connection is a model, and clients do not use it.
-    static func socks5Reply(_ code: UInt8) -> ByteBuffer { ByteBuffer(bytes: [5, code, 0, 1, 0, 0, 0, 0, 0, 0]) }
+    /// Returns a reply. The bound address of a connection is not known while it is a model, and clients do not use it.
+    static func socks5Reply(_ code: UInt8, address: IPAddress? = nil, port: Int = 0) -> ByteBuffer {
+        ByteBuffer(bytes: [5, code, 0] + SOCKSDatagram.endpoint(address, port))
+    }
 
     /// Reads `5, command, 0, type, address, port (2)`; the address is 4 bytes (1), a length and a name (3), or 16 bytes
     /// (4).
     mutating func nextOfSOCKS5() -> Step? {
         guard let version = byte(0), let command = byte(1), let type = byte(3) else { return nil }
         guard version == 5 else { return refuse(Self.socks5Reply(Self.generalFailure)) }
-        guard command == Self.connect else { return refuse(Self.socks5Reply(Self.commandNotSupported)) }
+        let isAssociation = command == Self.associate && settings.associates
+        guard command == Self.connect || isAssociation else {
+            return refuse(Self.socks5Reply(Self.commandNotSupported))
+        }
         let address: Range<Int>
         switch type {
         case 1: address = 4..<8
@@ -100,10 +106,14 @@ extension Negotiation {
         let end = address.upperBound + 2
         guard let message = bytes.getBytes(at: bytes.readerIndex, length: end) else { return nil }
         bytes.moveReaderIndex(forwardBy: end)
+        let port = Int(message[end - 2]) << 8 | Int(message[end - 1])
+        if isAssociation {
+            state = .opened(.association)
+            return .associate(port: port)
+        }
         let text = message[address]
         let host = type == 3 ? try? HostSyntax.host(text) : IPAddress(bytes: Array(text))?.description
         guard let host else { return refuse(Self.socks5Reply(Self.hostUnreachable)) }
-        let port = Int(message[end - 2]) << 8 | Int(message[end - 1])
         guard port > 0 else { return refuse(Self.socks5Reply(Self.generalFailure)) }
         let destination = Destination(host: host, port: port)
         return open(.socks5(destination), destination)

@@ -12,6 +12,9 @@ public struct Negotiation: Sendable {
         /// Connect the destination. Write ``Negotiation/established()`` or ``Negotiation/failed(_:)``; after a failure,
         /// close the connection. Bytes of the client that arrive meanwhile stay in the negotiation.
         case open(Destination)
+        /// The client of SOCKS 5 wants to exchange datagrams, from this port or, if it is 0, from any one (UDP ASSOCIATE). Write
+        /// ``Negotiation/associated(at:port:)`` or ``Negotiation/failed(_:)``. The association ends with the connection.
+        case associate(port: Int)
         /// The client sends requests in absolute form: give ``Negotiation/takeRemainder()`` and all later bytes to a
         /// ``RequestForwarder``.
         case forwardRequests
@@ -27,7 +30,7 @@ public struct Negotiation: Sendable {
     }
 
     /// The protocol and the destination of ``Step/open(_:)``.
-    enum Opened: Hashable, Sendable { case socks4(Destination), socks5(Destination), connect(Destination) }
+    enum Opened: Hashable, Sendable { case socks4(Destination), socks5(Destination), connect(Destination), association }
 
     /// The settings.
     public let settings: NegotiationSettings
@@ -95,11 +98,16 @@ public struct Negotiation: Sendable {
         }
     }
 
+    /// Returns the reply to a client that may send datagrams to an address of the proxy.
+    public func associated(at address: IPAddress, port: Int) -> ByteBuffer {
+        Self.socks5Reply(0, address: address, port: port)
+    }
+
     /// Returns the reply when the destination cannot be connected. The driver closes the connection after it.
     public func failed(_ failure: ConnectFailure) -> ByteBuffer {
         switch state {
         case .opened(.socks4): Self.socks4Reply(Self.socks4Rejected)
-        case .opened(.socks5): Self.socks5Reply(failure.socks5Code)
+        case .opened(.socks5), .opened(.association): Self.socks5Reply(failure.socks5Code)
         case .opened(.connect(let destination)): failure.response(for: destination, closes: true).bytes
         default: ByteBuffer()
         }

@@ -8,10 +8,13 @@ public struct NegotiationSettings: Sendable {
     /// The addresses under which clients reach the listener. The first one is in the PAC file, unless the client used
     /// another one of them. The page shows all.
     public let addresses: [Destination]
+    /// Whether the proxy forwards datagrams.
+    public let associates: Bool
 
     /// Creates the settings of a listener. Addresses that are not in their normal form are left out, because the page
     /// and the PAC file contain them.
-    public init(addresses: [Destination], credentials: ProxyCredentials? = nil) {
+    public init(addresses: [Destination], credentials: ProxyCredentials? = nil, associates: Bool = false) {
+        self.associates = associates
         self.addresses = addresses.filter { Destination(authority: $0.description) == $0 }
         self.credentials = credentials
     }

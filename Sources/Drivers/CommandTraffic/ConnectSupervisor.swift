@@ -11,8 +11,8 @@ internal import Glibc
 internal import Musl
 #endif
 
-/// The supervisor of a command in connect mode: redirects TCP connections of the command and of its descendants to the
-/// proxy.
+/// The supervisor of a command in connect mode: redirects TCP connections and connected UDP sockets of the command and of its
+/// descendants to the proxy.
 ///
 /// A call of connect(2) waits until the supervisor's thread has decided. To redirect it, the thread binds the command's
 /// own socket to a port of the loopback interface, records the destination for this port, and connects the socket to the
@@ -33,13 +33,16 @@ package final class ConnectSupervisor: Sendable {
         package var isBypassed: @Sendable (ConnectAddress) -> Bool
         /// Returns whether the proxy connects another destination in place of this one.
         package var isMapped: @Sendable (ConnectAddress) -> Bool
+        /// Returns the port on 127.0.0.1 whose datagrams go to a destination; `nil` if there is none.
+        package var datagramPort: @Sendable (ConnectAddress) -> Int?
 
         package init(
             proxyPort: Int, nameServer: NameServer? = nil,
             record: @escaping @Sendable (ConnectAddress, _ port: Int) -> Void,
             remove: @escaping @Sendable (_ port: Int) -> Void,
             isBypassed: @escaping @Sendable (ConnectAddress) -> Bool = { _ in false },
-            isMapped: @escaping @Sendable (ConnectAddress) -> Bool = { _ in false }
+            isMapped: @escaping @Sendable (ConnectAddress) -> Bool = { _ in false },
+            datagramPort: @escaping @Sendable (ConnectAddress) -> Int? = { _ in nil }
         ) {
             self.proxyPort = proxyPort
             self.nameServer = nameServer
@@ -47,6 +50,7 @@ package final class ConnectSupervisor: Sendable {
             self.remove = remove
             self.isBypassed = isBypassed
             self.isMapped = isMapped
+            self.datagramPort = datagramPort
         }
     }
 
@@ -140,6 +144,7 @@ package final class ConnectSupervisor: Sendable {
             }
         }
         if properties.is_datagram != 0 && address.port != 0 {
+            if redirectDatagrams(socket, address, isIPv6: properties.is_ipv6, call) { return }
             state.withLock { $0.counts.datagramSockets[address.port, default: 0] += 1 }
         }
         // The kernel reports the error of a socket that is connected, or that has another family.
@@ -156,6 +161,23 @@ package final class ConnectSupervisor: Sendable {
         // The kernel refuses the connection, so that the caller tries its next address.
         state.withLock { $0.counts.refused += 1 }
         return false
+    }
+
+    /// Connects a UDP socket to the port of its destination. Returns `false` if the kernel decides.
+    private func redirectDatagrams(_ socket: CInt, _ address: ConnectAddress, isIPv6: CInt, _ call: crelay_call) -> Bool
+    {
+        guard (isIPv6 != 0) == address.isIPv6Family, !destinations.isBypassed(address) else { return false }
+        // Resolvers connect sockets to find out whether there is a route to an address.
+        if !destinations.isMapped(address) {
+            guard let probe = LoopbackSocket.connectDatagrams(to: address) else { return false }
+            close(probe)
+        }
+        guard let port = destinations.datagramPort(address) else { return false }
+        // With a port, a socket of IPv6 only also reaches the address. A socket that has one keeps it.
+        _ = crelay_bind_loopback(socket, isIPv6)
+        guard crelay_connect_loopback(socket, isIPv6, CInt(port)) == 0 else { return false }
+        crelay_call_end(calls, call.id, 0)
+        return true
     }
 
     private func redirect(_ socket: CInt, _ address: ConnectAddress, isIPv6: CInt, _ call: crelay_call) {

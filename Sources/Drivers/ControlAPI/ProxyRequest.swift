@@ -48,7 +48,9 @@ struct ProxyRequest {
         interception = try InterceptionRequest(fields)
         protocols = try Self.protocols(fields) ?? .tcp
         if protocols.contains(.udp) {
-            if isForward { throw .badBody("a forward proxy forwards TCP only; leave out 'protocol'") }
+            if isForward {
+                throw .badBody("a forward proxy forwards TCP and the datagrams of SOCKS 5; leave out 'protocol'")
+            }
             if tls != nil { throw .badBody("an upstream with TLS is one of TCP; leave out 'protocol'") }
             guard Proxy.canForwardDatagrams else { throw .badBody("UDP needs Linux") }
         }

@@ -67,6 +67,8 @@ final class LinkDriver {
     var onReachabilityChange: (Reachability) -> Void = { _ in }
     /// The sockets of datagrams, if the proxy forwards them.
     var datagramPort: DatagramPort?
+    /// The same for the destinations of a forward proxy.
+    var forwardDatagrams: ForwardDatagrams?
     private var lastReachability: Reachability
     private let onExchange: (@Sendable (ExchangeEvent) -> Void)?
     private let exchangeController: (@Sendable (ExchangeEvent, Int) -> ProxyConfiguration.InjectedFault?)?
@@ -232,8 +234,10 @@ final class LinkDriver {
 
     /// Aborts all connections, also those on the links of rules, and ends the sessions of datagrams.
     func abortConnections() {
-        change { $0.endDatagramSessions(at: $1) }
-        for driver in links { driver.change { $0.abortConnections(at: $1) } }
+        for driver in links {
+            driver.change { $0.endDatagramSessions(at: $1) }
+            driver.change { $0.abortConnections(at: $1) }
+        }
     }
 
     // MARK: Changes, in effect when the call returns
@@ -460,6 +464,7 @@ final class LinkDriver {
             onReachabilityChange(lastReachability)
         }
         datagramPort?.updateRefusal()
+        forwardDatagrams?.updateRefusal()
     }
 
     /// The end of the access to the link: in release builds of Swift 6.3 it stays open in the body of a loop whose

@@ -18,8 +18,8 @@ internal import NIOPosix
 public final class Proxy: Sendable {
     /// The listening address, with the actual port if port 0 was configured.
     public let address: Endpoint
-    private let eventLoop: any EventLoop
-    private let core: NIOLoopBound<ProxyCore>
+    let eventLoop: any EventLoop
+    let core: NIOLoopBound<ProxyCore>
     private let failure: NIOLockedValueBox<String?>
 
     /// The reason why the proxy cannot listen, for instance because another process has bound the port while
@@ -89,7 +89,7 @@ public final class Proxy: Sendable {
         } catch {
             try? await eventLoop.submit {
                 core.value.closeListener()
-                core.value.datagramPort?.close()
+                core.value.closeDatagrams()
                 core.value.linkDriver.shutDown()
             }.get()
             throw ProxyError.cannotBind(configuration.listen, error)

@@ -10,6 +10,7 @@ extension ProxyCore {
         if let stopResult { return stopResult }
         isStopping = true
         datagramPort?.stopReading()
+        forwardDatagrams?.stopReading()
         let promise = eventLoop.makePromise(of: Bool.self)
         stopResult = promise.futureResult
         closeFastPath(.drain(idleTimeMin: configuration.idleTimeMin)).whenSuccess { _ in
@@ -38,7 +39,7 @@ extension ProxyCore {
             && (haveDatagramsArrived || now >= drainDeadline)
         {
             if !haveDatagramsArrived { haveAllArrived = false }
-            datagramPort?.close()
+            closeDatagrams()
             names.stop()
             linkDriver.shutDown()
             return promise.succeed(haveAllArrived)
@@ -60,7 +61,7 @@ extension ProxyCore {
             self.recordPortClosed()
             let listenerIsClosed = self.listener?.close() ?? self.eventLoop.makeSucceededVoidFuture()
             self.listener = nil
-            self.datagramPort?.close()
+            self.closeDatagrams()
             // The driver is shut down before the sessions are closed, because the link's reactions to their closing are
             // not needed.
             self.names.stop()

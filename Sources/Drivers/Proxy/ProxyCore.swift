@@ -16,6 +16,8 @@ final class ProxyCore {
     let linkDriver: LinkDriver
     var listener: Listener?
     var datagramPort: DatagramPort? { linkDriver.datagramPort }
+    /// The datagrams of a forward proxy, from the first association on.
+    var forwardDatagrams: ForwardDatagrams? { linkDriver.forwardDatagrams }
     var sessions: [ObjectIdentifier: Session] = [:]
     /// The slots of all connections, on the link and on the fast path.
     let slots: ConnectionSlots
@@ -296,7 +298,7 @@ final class ProxyCore {
             status.opaqueTLS = opaqueTLS
         }
         if configuration.interception != nil { status.interception = interception }
-        status.datagrams = datagramPort?.status
+        status.datagrams = datagramPort?.status ?? forwardDatagramStatus
         if let tls = configuration.upstreamTLS {
             status.upstreamTLS = UpstreamTLSStatus(isVerified: tls.isVerified, rewritings: rewritings)
         }

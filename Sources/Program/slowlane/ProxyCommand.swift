@@ -279,7 +279,10 @@ struct ProxyCommand: AsyncParsableCommand {
         }
         guard protocols.contains(.udp) else { return }
         let option = udp ? "--udp" : "--protocol \(protocols)"
-        if forward { throw ValidationError("\(option) needs --upstream HOST:PORT; a forward proxy forwards TCP only") }
+        if forward {
+            throw ValidationError(
+                "\(option) needs --upstream HOST:PORT; a forward proxy forwards TCP and the datagrams of SOCKS 5")
+        }
         if interception.isGiven || upstream.map({ UpstreamTLS.isURL($0) }) == true {
             throw ValidationError("\(option) cannot be combined with TLS of the proxy (https://, --intercept)")
         }

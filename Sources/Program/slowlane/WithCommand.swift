@@ -20,7 +20,8 @@ struct WithCommand: AsyncParsableCommand {
               slowlane with --intercept api.test --fault 'POST * any reset' -- ./app
               slowlane with --profile 3g --require-traffic --report out -- pytest
 
-            All TCP connections of the command and of the processes that it starts share one link, as on one device. \
+            All TCP connections and connected UDP sockets of the command and of the processes that it starts share one \
+            link, as on one device. \
             There are two modes:
               connect  redirects the connections of every program (Linux, without root)
               env      sets the variables with which programs use a proxy (http_proxy ...)
@@ -32,7 +33,7 @@ struct WithCommand: AsyncParsableCommand {
 
             The command inherits the standard streams, the terminal, the working directory and the environment \
             variables of slowlane. Signals are forwarded to it. At the end, lines on standard error list its hosts, \
-            connections and bytes, the faults, and UDP traffic, which does not pass through the link. docs/reference/with.md \
+            connections and bytes, the faults, and UDP traffic that has not passed through the link. docs/reference/with.md \
             describes what each mode reaches.
 
             Exit status: that of the command, or 128 + N if signal N has ended it; 3 no connection passed, with \

@@ -49,6 +49,7 @@ import Testing
                     case .open(let destination):
                         ending = "open"
                         #expect(Destination(authority: "\(destination)") == destination, "seed \(seed)")
+                    case .associate: ending = "associate"
                     case .forwardRequests: ending = "forward"
                     case .refuse(let bytes):
                         ending = "refuse"

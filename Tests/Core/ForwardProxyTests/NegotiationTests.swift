@@ -102,6 +102,11 @@ import Testing
             Case(
                 "SOCKS 5 BIND", [5, 1, 0, 5, 2, 0, 1, 1, 1, 1, 1, 0, 80],
                 ["reply 05 00", "refuse 05 07 00 01 00 00 00 00 00 00"]),
+            Case(
+                "SOCKS 5 UDP ASSOCIATE", [5, 1, 0, 5, 3, 0, 1, 0, 0, 0, 0, 0, 0], ["reply 05 00", "associate 0"]),
+            Case(
+                "SOCKS 5 UDP ASSOCIATE from a port", [5, 1, 0, 5, 3, 0, 3] + name("me") + [4, 1],
+                ["reply 05 00", "associate 1025"]),
             Case("SOCKS 5 type 2", [5, 1, 0, 5, 1, 0, 2], ["reply 05 00", "refuse 05 08 00 01 00 00 00 00 00 00"]),
             Case(
                 "SOCKS 5 bad version", [5, 1, 0, 4, 1, 0, 1], ["reply 05 00", "refuse 05 01 00 01 00 00 00 00 00 00"]),

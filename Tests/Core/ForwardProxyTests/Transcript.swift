@@ -8,7 +8,7 @@ func settings(user: String? = nil, password: String = "secret") -> NegotiationSe
             Destination(host: "192.168.1.5", port: 9000), Destination(host: "127.0.0.1", port: 9000),
             Destination(host: "::1", port: 9000),
         ],
-        credentials: user.flatMap { ProxyCredentials(user: $0, password: password) })
+        credentials: user.flatMap { ProxyCredentials(user: $0, password: password) }, associates: true)
 }
 
 /// The steps of a negotiation, as text that does not depend on the pieces in which the bytes arrived.
@@ -33,6 +33,9 @@ struct Transcript: Equatable, CustomStringConvertible {
                     steps.append("open \(destination)")
                     established = Array(negotiation.established().readableBytesView)
                     refused = Array(negotiation.failed(.connectionRefused).readableBytesView)
+                    isComplete = true
+                case .associate(let port):
+                    steps.append("associate \(port)")
                     isComplete = true
                 case .forwardRequests:
                     steps.append("forward")

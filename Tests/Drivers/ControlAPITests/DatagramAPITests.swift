@@ -74,7 +74,7 @@ import Wire
         try await withServer { (call, _) async throws in
             for (fields, error) in [
                 (#""upstream":"127.0.0.1:9","protocol":"quic""#, "protocol 'quic' must be tcp, udp or tcp,udp"),
-                (#""forward":true,"protocol":"udp""#, "a forward proxy forwards TCP only"),
+                (#""forward":true,"protocol":"udp""#, "a forward proxy forwards TCP and the datagrams of SOCKS 5"),
                 (#""upstream":"https://a.test","protocol":"udp""#, "an upstream with TLS is one of TCP"),
             ] {
                 let response = try await call("POST", "/proxies", #"{"name":"q","listen":"127.0.0.1:0",\#(fields)}"#)

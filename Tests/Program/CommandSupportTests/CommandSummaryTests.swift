@@ -47,7 +47,7 @@ import Testing
         summary.others.datagramSockets = [443: 2]
         #expect(
             summary.lines == [
-                start + "it used UDP only, which is not redirected",
+                start + "it used UDP only, which was not redirected",
                 "not through the proxy: UDP to port 443 (QUIC, 2 sockets)",
             ])
         summary.others.refused = 1

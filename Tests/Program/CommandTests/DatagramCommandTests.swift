@@ -76,7 +76,10 @@ import Testing
     }
 
     @Test(arguments: [
-        (["--udp", "--forward"], "--udp needs --upstream HOST:PORT; a forward proxy forwards TCP only"),
+        (
+            ["--udp", "--forward"],
+            "--udp needs --upstream HOST:PORT; a forward proxy forwards TCP and the datagrams of SOCKS 5"
+        ),
         (["--udp", "--upstream", "https://a.test"], "--udp cannot be combined with TLS of the proxy"),
         (["--udp", "--protocol", "tcp", "--upstream", "1"], "give --udp or --protocol, not both"),
         (["--protocol", "sctp", "--upstream", "1"], "--protocol 'sctp' must be tcp, udp or tcp,udp"),

@@ -12,18 +12,21 @@ public struct DatagramAddress: Hashable, Sendable {
     public let zone: UInt32
     /// The port.
     public let port: UInt16
+    /// The number of the destination, if the client's datagrams have several: each has a session of its own.
+    public let route: UInt32
 
     /// Creates an address.
-    public init(high: UInt64, low: UInt64, zone: UInt32 = 0, port: UInt16) {
+    public init(high: UInt64, low: UInt64, zone: UInt32 = 0, port: UInt16, route: UInt32 = 0) {
         self.high = high
         self.low = low
         self.zone = zone
         self.port = port
+        self.route = route
     }
 
     public func hash(into hasher: inout Hasher) {
         hasher.combine(low)
-        hasher.combine(high ^ UInt64(port) ^ UInt64(zone) << 32)
+        hasher.combine(high ^ UInt64(port) ^ UInt64(route) << 16 ^ UInt64(zone) << 32)
     }
 }
 

@@ -69,7 +69,7 @@ extension DatagramPort {
         }
         sockets[flow.index]?.descriptor = opened
         sockets[flow.index]?.waiting = []
-        _ = readiness.watch(opened, of: registration, index: flow.index + 1, isNew: true)
+        reader.watch(opened, index: flow.index + 1)
         for payload in socket.waiting { send(payload, toServerOf: flow) }
     }
 
@@ -93,8 +93,8 @@ extension DatagramPort {
     }
 
     func closeDescriptor(_ flow: FlowID) {
-        guard let descriptor = socket(flow)?.descriptor else { return }
-        SystemSocket.close(descriptor)
+        guard socket(flow)?.descriptor != nil else { return }
+        reader.close(flow.index + 1)
         sockets[flow.index]?.descriptor = nil
         sockets[flow.index]?.dial = nil
     }

@@ -27,4 +27,18 @@ final class DatagramPort {
     func stopReading() {}
     func close() {}
 }
+
+/// The datagrams of a forward proxy on these systems. They cannot be created.
+final class ForwardDatagrams {
+    static let isAvailable = false
+
+    final class Port {}
+
+    init(_ core: ProxyCore) throws { throw IOError(errnoCode: EOPNOTSUPP, reason: "bind") }
+
+    func execute(_ action: SharedLink.TimedDatagramAction, on driver: LinkDriver) {}
+    func updateRefusal() {}
+    func stopReading() {}
+    func closeAll() {}
+}
 #endif

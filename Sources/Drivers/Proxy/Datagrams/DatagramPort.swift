@@ -1,11 +1,9 @@
 #if os(Linux)
 internal import CRelay
-internal import DequeModule
 internal import Determinism
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
-internal import NIOPosix
 
 #if canImport(Glibc)
 import Glibc
@@ -24,16 +22,11 @@ final class DatagramPort {
     let descriptor: CInt
     unowned let driver: LinkDriver
     unowned let core: ProxyCore
-    let readiness: DatagramReadiness
-    let registration: DatagramReadiness.Port
-    private let buffer: DatagramBuffer
+    private let buffer = DatagramBuffer.current
     /// The sockets of sessions, by the index of the flow.
     var sockets: [DatagramSocket?] = []
-    /// Sockets that are readable and not watched: 0 for the port, otherwise the index of the flow and 1.
-    private var readable = Deque<Int>()
-    private var readIsScheduled = false
-    private var isReading = false
-    private var isStopped = false
+    /// Reads socket 0, the port, and those of sessions, whose numbers are the index of the flow and 1.
+    let reader: DatagramReader
     var isClosed = false
     /// Whether the kernel refuses the clients' datagrams.
     var isRefusing = false
@@ -51,17 +44,10 @@ final class DatagramPort {
     private static let portBytes: CInt = 4 << 20
     /// The same for the socket of a session.
     static let sessionBytes: CInt = 1 << 20
-    /// The maximum number of datagrams that are read in one turn of the event loop.
-    private static let datagramsPerTurn = 512
-    /// The cost of a read, in datagrams.
-    private static let readCost = 4
     /// The maximum number of datagrams of a session that wait for the lookup of the server's name.
     private static let waitingMax = 16
     /// The time for which the port refuses all datagrams if the message for one client cannot be sent.
     static let refusalTime = TimeAmount.seconds(1)
-
-    /// One buffer per thread.
-    nonisolated(unsafe) private static let buffers = ThreadSpecificVariable<DatagramBuffer>()
 
     /// Whether this system has the calls.
     static let isAvailable = true
@@ -69,7 +55,7 @@ final class DatagramPort {
     /// Binds the port.
     init(_ requested: SocketAddress, _ core: ProxyCore) throws {
         guard var own = crelay_address(requested) else { throw IOError(errnoCode: EAFNOSUPPORT, reason: "bind") }
-        readiness = try DatagramReadiness.shared.get()
+        reader = try DatagramReader(core.linkDriver)
         let descriptor = crelay_open_datagram_port(&own, Self.portBytes)
         guard descriptor >= 0 else { throw IOError(errnoCode: -descriptor, reason: "bind") }
         self.own = own
@@ -79,23 +65,12 @@ final class DatagramPort {
         var address = requested
         address.port = Int(own.port)
         self.address = address
-        if let known = Self.buffers.currentValue {
-            buffer = known
-        } else {
-            buffer = DatagramBuffer()
-            Self.buffers.currentValue = buffer
+        reader.read = { [weak self] index in self.map { index == 0 ? $0.readClients() : $0.readServer(index - 1) } ?? 0
         }
-        let box = Box()
-        let (eventLoop, bound) = (core.eventLoop, NIOLoopBound(box, eventLoop: core.eventLoop))
-        registration = readiness.register { indices in eventLoop.execute { bound.value.port?.ready(indices) } }
-        box.port = self
         LoopDetector.datagrams.recordListening(Int(own.port))
         updateRefusal()
-        _ = readiness.watch(descriptor, of: registration, index: 0, isNew: true)
+        reader.watch(descriptor, index: 0)
     }
-
-    /// A weak reference for the thread's call.
-    private final class Box { weak var port: DatagramPort? }
 
     // MARK: State
 
@@ -128,40 +103,6 @@ final class DatagramPort {
     }
 
     // MARK: Reading
-
-    private func ready(_ indices: [Int]) {
-        readable.append(contentsOf: indices)
-        if !readIsScheduled && !isReading { read() }
-    }
-
-    private func scheduleRead() {
-        if readIsScheduled || isStopped { return }
-        readIsScheduled = true
-        driver.runLater { [weak self] _ in
-            self?.readIsScheduled = false
-            self?.read()
-        }
-    }
-
-    /// Reads readable sockets in turn, within the turn's budget. While the link has a backlog, datagrams wait in the
-    /// sockets' buffers.
-    private func read() {
-        isReading = true
-        var left = Self.datagramsPerTurn
-        while left > 0, !isStopped, !driver.hasBacklog, let index = readable.popFirst() {
-            let count = index == 0 ? readClients() : readServer(index - 1)
-            left -= Self.readCost + count
-            if isStopped { break }
-            if count == DatagramBuffer.count { readable.append(index) } else { watch(index) }
-        }
-        isReading = false
-        if !readable.isEmpty { scheduleRead() }
-    }
-
-    private func watch(_ index: Int) {
-        let socket = index == 0 ? descriptor : index - 1 < sockets.count ? sockets[index - 1]?.descriptor : nil
-        if let socket { _ = readiness.watch(socket, of: registration, index: index, isNew: false) }
-    }
 
     /// Reads datagrams of clients. Returns their number.
     private func readClients() -> Int {
@@ -373,23 +314,18 @@ final class DatagramPort {
     }
 
     /// Stops reading; datagrams in flight still arrive.
-    func stopReading() { isStopped = true }
+    func stopReading() { reader.stop() }
 
     deinit { close() }
 
     /// Closes all sockets.
     func close() {
         if isClosed { return }
-        isStopped = true
         isClosed = true
-        readiness.unregister(registration)
         LoopDetector.datagrams.recordClosed(Int(own.port))
-        for case let socket? in sockets {
-            if let descriptor = socket.descriptor { SystemSocket.close(descriptor) }
-            FileBudget.shared.release()
-        }
+        for case _? in sockets { FileBudget.shared.release() }
         sockets = []
-        SystemSocket.close(descriptor)
+        reader.closeAll()
     }
 }
 #endif

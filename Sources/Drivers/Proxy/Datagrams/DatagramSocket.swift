@@ -3,6 +3,7 @@ internal import CRelay
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
+internal import NIOPosix
 
 #if canImport(Glibc)
 import Glibc
@@ -15,6 +16,17 @@ final class DatagramBuffer {
     let bytes: UnsafeMutablePointer<CChar>
     let datagrams: UnsafeMutablePointer<crelay_datagram>
     let indices: UnsafeMutablePointer<Int32>
+
+    /// One buffer per thread.
+    nonisolated(unsafe) private static let buffers = ThreadSpecificVariable<DatagramBuffer>()
+
+    /// The buffer of this thread.
+    static var current: DatagramBuffer {
+        if let known = buffers.currentValue { return known }
+        let buffer = DatagramBuffer()
+        buffers.currentValue = buffer
+        return buffer
+    }
 
     static let count = Int(CRELAY_DATAGRAMS_MAX)
     private static let room = Int(CRELAY_DATAGRAM_ROOM)
@@ -34,10 +46,14 @@ final class DatagramBuffer {
         indices.deallocate()
     }
 
-    /// Returns a copy of a datagram.
-    func payload(_ index: Int) -> ByteBuffer {
-        let start = UnsafeRawPointer(bytes + index * Self.room)
-        return ByteBuffer(bytes: UnsafeRawBufferPointer(start: start, count: Int(datagrams[index].length)))
+    /// A datagram, until the next read.
+    func datagram(_ index: Int) -> UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(start: bytes + index * Self.room, count: Int(datagrams[index].length))
+    }
+
+    /// Returns a copy of a datagram without its first bytes.
+    func payload(_ index: Int, droppingFirst count: Int = 0) -> ByteBuffer {
+        ByteBuffer(bytes: UnsafeRawBufferPointer(rebasing: datagram(index).dropFirst(count)))
     }
 }
 
@@ -72,7 +88,11 @@ extension crelay_address {
         guard code == 0 else { return nil }
     }
 
-    var key: DatagramAddress { DatagramAddress(high: high, low: low, zone: zone, port: port) }
+    var key: DatagramAddress { key(route: 0) }
+
+    func key(route: UInt32) -> DatagramAddress {
+        DatagramAddress(high: high, low: low, zone: zone, port: port, route: route)
+    }
 
     var isKnown: Bool { high != 0 || low != 0 }
 

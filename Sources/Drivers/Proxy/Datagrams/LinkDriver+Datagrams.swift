@@ -6,7 +6,7 @@ extension LinkDriver {
     func executeDatagramActions(_ budget: inout TurnBudget) {
         while !budget.isSpent, let action = takeDatagramAction() {
             budget.spend(action.action)
-            datagramPort?.execute(action)
+            if let datagramPort { datagramPort.execute(action) } else { forwardDatagrams?.execute(action, on: self) }
         }
     }
 

@@ -16,7 +16,8 @@ struct ForwardAdmission: Sendable {
             Destination(host: address.host, port: address.port == 0 ? own?.port ?? 0 : address.port)
         }
         negotiation = NegotiationSettings(
-            addresses: addresses.isEmpty ? own.map { [$0] } ?? [] : addresses, credentials: settings.credentials)
+            addresses: addresses.isEmpty ? own.map { [$0] } ?? [] : addresses, credentials: settings.credentials,
+            associates: ForwardDatagrams.isAvailable)
     }
 
     /// Whether a dial to any address may come back to the proxy, because the firewall redirects it.

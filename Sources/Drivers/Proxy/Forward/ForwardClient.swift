@@ -21,6 +21,8 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         case connecting
         /// Forwarding requests in absolute form.
         case forwarding
+        /// Keeping an association for datagrams open. Bytes have no meaning.
+        case associated
         /// The last bytes are being written, or the connection is closed.
         case closing
     }
@@ -48,6 +50,8 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
     private var forwarderIsFull = false
     private var isActive = false
     private let passed: [LoopDetector.ProxyNumber]
+    /// The port of the client's datagrams.
+    private var association: ForwardDatagrams.Port?
     /// The client's state when the handler is added.
     private var request: TunnelRequest
 
@@ -80,6 +84,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
         // A channel whose registration fails gets neither channelActive nor channelInactive.
+        endAssociation()
         if !isActive { core.forwardClientEnded(self, keepsSlot: false) }
     }
 
@@ -115,7 +120,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         case .forwarding:
             forwarder.receivedFromClient(bytes)
             runActions()
-        case .closing: break
+        case .associated, .closing: break
         }
     }
 
@@ -133,7 +138,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
         case .forwarding:
             forwarder.clientClosed()
             runActions()
-        case .closing: context.close(promise: nil)
+        case .associated, .closing: context.close(promise: nil)
         }
     }
 
@@ -151,6 +156,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
             if outputIsClosed && !hasFailed { forwarder.clientClosed() } else { forwarder.clientGone() }
             runActions()
         }
+        endAssociation()
         context.fireChannelInactive()
         core.forwardClientEnded(self, keepsSlot: hasTunnelSession)
     }
@@ -184,6 +190,7 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
             state = .forwarding
             forwarder.receivedFromClient(negotiation.takeRemainder())
             runActions()
+        case .associate(let port): associate(port)
         case .refuse(let bytes): finish(with: bytes)
         }
     }
@@ -210,6 +217,26 @@ final class ForwardClient: ChannelDuplexHandler, RemovableChannelHandler {
             }
         }
     }
+
+    // MARK: Datagrams
+
+    private func associate(_ clientPort: Int) {
+        negotiationTimer?.cancel()
+        state = .associated
+        guard let context, let local = context.localAddress, let client = context.remoteAddress,
+            let host = LoopDetector.host(local).flatMap({ IPAddress($0) }),
+            let (association, port) = core.associate(at: local, client: client, port: clientPort)
+        else { return finish(with: negotiation.failed(.tooManyConnections)) }
+        self.association = association
+        write(negotiation.associated(at: host, port: port))
+    }
+
+    private func endAssociation() {
+        if let association { core.end(association) }
+        association = nil
+    }
+
+    // MARK: Ends of the negotiation
 
     /// Handles that the tunnel is established: writes the reply and leaves the pipeline. The bytes that the client has sent
     /// early go over the link.

@@ -66,7 +66,9 @@ extension LinkDriver {
         for (treatment, driver) in ruleLinks {
             if let conditions = conditions(treatment) {
                 if conditions != driver.conditions { driver.setConditions(conditions) }
-            } else if ruleLinks.count > Self.ruleLinksKeptMax, driver.link.connections.isEmpty {
+            } else if ruleLinks.count > Self.ruleLinksKeptMax, driver.link.connections.isEmpty,
+                driver.link.datagramSessionCount == 0
+            {
                 ruleLinks[treatment] = nil
                 removedTraffic += driver.status().traffic
                 driver.shutDown()

@@ -162,6 +162,7 @@ extension ProxyCore {
     func trafficByHost() -> [HostTraffic] {
         var table = hostTraffic
         for session in sessions.values { Self.count(session, in: &table) }
+        countDatagrams(in: &table)
         return table.all
     }
 

@@ -30,7 +30,7 @@ extension RelayLoop {
                     // The socket's buffer has room for the few short replies of a negotiation.
                     if !reply(bytes, to: connection) { return close(connection) }
                 case .open(let destination): return named(destination, by: connection)
-                case .forwardRequests, .refuse:
+                case .forwardRequests, .associate, .refuse:
                     connection.tunnel?.request.step = step
                     return passToProxy(connection)
                 }

@@ -146,7 +146,8 @@ struct CommandSession {
             isMapped: { address in
                 let destination = names.destination(address)
                 return rules.mapped(destination) != destination
-            })
+            },
+            datagramPort: { proxy.datagramPort(to: names.destination($0)) })
     }
 }
 

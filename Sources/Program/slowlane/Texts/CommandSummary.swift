@@ -84,7 +84,7 @@ struct CommandSummary {
             case .connect where others.refused > 0:
                 "it connected only to ports of this machine on which nothing listens"
             case .connect where !others.datagramSockets.isEmpty:
-                "it used UDP only, which is not redirected"
+                "it used UDP only, which was not redirected"
             case .connect: "it made no TCP connection, or one to a host of --bypass, or by io_uring"
             }
         return "the command opened no connection through the proxy: \(reason)"
