@@ -120,23 +120,25 @@ let package = Package(
             "Drivers", "ConfigFiles",
             ["Determinism", "Wire", "LinkModel", "Impairment", "Scenario", "CResources", "Yams"]),
         target(
+            "Drivers", "HTTPSockets",
+            ["Determinism", "Wire", "ForwardProxy", "HTTPTypes", "NIOCore", "NIOPosix", "NIOSSL", "NIOTLS"]),
+        target(
             "Drivers", "Proxy",
             [
-                "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "CRelay", "Crypto",
-                "DequeModule", "HeapModule", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOEmbedded",
+                "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "HTTPSockets", "CRelay",
+                "Crypto", "DequeModule", "HeapModule", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOEmbedded",
                 "NIOPosix", "NIOSSL", "NIOTLS", "SwiftASN1", "X509",
             ]),
         target(
             "Drivers", "PacketCapture",
             ["Determinism", "Wire", "LinkModel", "TCPModel", "CPcap", "HeapModule", "NIOCore"]),
-        target("Drivers", "HTTPSockets", ["Determinism", "Wire", "HTTPTypes", "NIOCore", "NIOPosix"]),
         target("Drivers", "NotesService", ["Determinism", "Wire", "NotesContract", "GRDB", "GRDBSQLite", "HTTPTypes"]),
         target("Drivers", "NotesServer", ["Wire", "HTTPSockets", "NotesService", "HTTPTypes", "NIOPosix"]),
         target(
             "Drivers", "LiveClient",
             [
-                "Determinism", "Wire", "NotesContract", "Client", "HTTPSockets", "GRDB", "GRDBSQLite", "Logging",
-                "NIOCore", "NIOPosix",
+                "Determinism", "Wire", "NotesContract", "Client", "ForwardProxy", "HTTPSockets", "GRDB", "GRDBSQLite",
+                "Logging", "NIOCore", "NIOPosix",
             ]),
         target(
             "Drivers", "ControlAPI",
@@ -158,7 +160,7 @@ let package = Package(
                 "Determinism", "Wire", "LinkModel", "Impairment", "NotesContract", "Client", "Scenario", "ForwardProxy",
                 "Proxy", "HTTPSockets", "NotesServer", "LiveClient", "Worlds", "CommandTraffic", "NIOCore", "NIOPosix",
             ]),
-        target("Drivers", "CommandSupport", ["Determinism", "Wire", "LinkModel", "Proxy", "Logging"]),
+        target("Drivers", "CommandSupport", ["Determinism", "Wire", "LinkModel", "HTTPSockets", "Proxy", "Logging"]),
         target(
             "Drivers", "ScenarioRunner",
             [
@@ -176,13 +178,15 @@ let package = Package(
             "Program", "slowlane",
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "Client", "Scenario", "ConfigFiles",
-                "ForwardProxy", "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI",
+                "ForwardProxy", "HTTPSockets", "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI",
                 "CommandTraffic", "CommandSupport", "ScenarioRunner", "MutantGallery", "ArgumentParser", "HTTPTypes",
                 "Logging", "NIOCore", "NIOPosix",
             ]),
         target(
             "Program", "SlowlaneTesting",
-            ["Determinism", "LinkModel", "Impairment", "ForwardProxy", "ConfigFiles", "Proxy", "NIOPosix"]),
+            [
+                "Determinism", "LinkModel", "Impairment", "ForwardProxy", "ConfigFiles", "HTTPSockets", "Proxy", "NIOPosix",
+            ]),
         target("Program", "SlowlaneScenarioTesting", ["Scenario", "ConfigFiles", "Worlds"]),
         // C: declarations of system calls and of libpcap, and the files in the program.
         .target(name: "CResources", path: "Sources/C/CResources", exclude: ["dashboard"]),
@@ -229,13 +233,13 @@ let package = Package(
         tests(
             "Drivers", "ProxyTests",
             [
-                "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "Proxy", "NotesService",
-                "NotesServer", "TestSupport", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix", "NIOSSL",
+                "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "HTTPSockets", "Proxy",
+                "NotesService", "NotesServer", "TestSupport", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix", "NIOSSL",
             ]),
         tests(
             "Drivers", "PacketCaptureTests",
             ["Determinism", "LinkModel", "TCPModel", "Impairment", "PacketCapture", "TestSupport", "NIOCore"]),
-        tests("Drivers", "HTTPSocketsTests", ["Wire", "HTTPSockets", "TestSupport", "HTTPTypes"]),
+        tests("Drivers", "HTTPSocketsTests", ["Wire", "HTTPSockets", "TestSupport", "HTTPTypes", "NIOCore"]),
         tests(
             "Drivers", "LiveClientTests",
             [

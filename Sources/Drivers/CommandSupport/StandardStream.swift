@@ -1,4 +1,5 @@
 internal import Foundation
+internal import HTTPSockets
 internal import Proxy
 internal import Synchronization
 

@@ -1,5 +1,6 @@
 internal import ForwardProxy
 internal import Foundation
+internal import HTTPSockets
 internal import HTTPTypes
 internal import Proxy
 internal import Wire

@@ -1,5 +1,6 @@
 internal import ConfigFiles
 internal import Determinism
+internal import HTTPSockets
 internal import HTTPTypes
 internal import LinkModel
 internal import Logging

@@ -1,3 +1,4 @@
+internal import HTTPSockets
 internal import Proxy
 internal import Wire
 

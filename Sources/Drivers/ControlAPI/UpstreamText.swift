@@ -1,3 +1,4 @@
+internal import HTTPSockets
 internal import HTTPTypes
 internal import Proxy
 

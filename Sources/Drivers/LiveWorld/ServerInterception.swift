@@ -1,6 +1,7 @@
 internal import CommandTraffic
 internal import ForwardProxy
 internal import Foundation
+internal import HTTPSockets
 internal import Proxy
 internal import Scenario
 internal import Worlds

@@ -1,3 +1,5 @@
+internal import ForwardProxy
+public import HTTPSockets
 internal import NIOCore
 
 /// A host and a port: `127.0.0.1:8000`, `[::1]:8000`, `localhost:8000`, `:8000`, `8000`.
@@ -42,4 +44,9 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     }
 
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}
+
+extension UpstreamTLS {
+    /// The host and the port of the upstream.
+    public var endpoint: Endpoint { Endpoint(host: authority.destination.host, port: authority.destination.port) }
 }

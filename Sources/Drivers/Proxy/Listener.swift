@@ -1,3 +1,4 @@
+internal import HTTPSockets
 internal import Impairment
 internal import Logging
 internal import NIOCore

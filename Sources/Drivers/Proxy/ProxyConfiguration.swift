@@ -1,5 +1,6 @@
 public import Determinism
 internal import ForwardProxy
+public import HTTPSockets
 public import Impairment
 public import LinkModel
 public import NIOCore

@@ -1,4 +1,5 @@
 internal import ForwardProxy
+internal import HTTPSockets
 internal import Impairment
 internal import LinkModel
 internal import Logging

@@ -1,3 +1,4 @@
+internal import HTTPSockets
 internal import NIOCore
 
 /// An error that prevents a proxy from starting.

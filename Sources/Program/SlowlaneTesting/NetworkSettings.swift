@@ -1,6 +1,7 @@
 internal import ConfigFiles
 internal import ForwardProxy
 internal import Foundation
+internal import HTTPSockets
 internal import Impairment
 internal import LinkModel
 internal import Proxy

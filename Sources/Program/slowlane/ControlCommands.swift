@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
 internal import ForwardProxy
+internal import HTTPSockets
 internal import Proxy
 internal import Wire
 

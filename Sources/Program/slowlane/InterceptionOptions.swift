@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ForwardProxy
 internal import Foundation
+internal import HTTPSockets
 internal import Proxy
 
 /// The options that select the hosts whose TLS is intercepted.

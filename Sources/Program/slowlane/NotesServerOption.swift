@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Client
 internal import CommandSupport
 internal import Foundation
+internal import HTTPSockets
 internal import LiveClient
 internal import Proxy
 
@@ -12,6 +13,12 @@ extension NotesCommand {
             help: ArgumentHelp(
                 "User and password, NAME:PASSWORD. (default: $SLOWLANE_USER)", valueName: "name:password"))
         var user: String?
+
+        @Option(
+            help: ArgumentHelp(
+                "With https://: trust the certificate authorities in this PEM file. (default: those of the system)",
+                valueName: "file"))
+        var ca: String?
 
         @Option(
             help: ArgumentHelp(
@@ -38,8 +45,8 @@ extension NotesCommand {
         /// Returns the configuration of a client; prints an error and throws an exit status if an option is wrong.
         func configuration(server address: String, store: String, _ console: Console) throws -> SyncClientConfiguration
         {
-            let endpoint: Endpoint
-            do throws(ServerAddress.ParseError) { endpoint = try ServerAddress.parse(address) } catch {
+            let (endpoint, isSecure): (Endpoint, Bool)
+            do throws(ServerAddress.ParseError) { (endpoint, isSecure) = try ServerAddress.parse(address) } catch {
                 console.error("--server: \(error)")
                 throw ExitStatus.usage
             }
@@ -51,10 +58,31 @@ extension NotesCommand {
             }
             var configuration = SyncClientConfiguration(
                 host: endpoint.host, port: endpoint.port, user: parts[0], password: parts[1], storePath: store)
+            configuration.tls = try tls(of: endpoint, isSecure: isSecure, console)
             configuration.conflicts = conflicts.conflictPolicy
             configuration.policy.interfaces = interface.allowed
             configuration.policy.attachmentInterfaces = attachments.allowed
             return configuration
+        }
+
+        /// Returns the TLS of the connections to a server; `nil` for none.
+        private func tls(of endpoint: Endpoint, isSecure: Bool, _ console: Console) throws -> UpstreamTLS? {
+            guard isSecure else {
+                if ca == nil { return nil }
+                console.error("--ca needs a server with TLS, --server https://HOST")
+                throw ExitStatus.usage
+            }
+            do {
+                let authorities = try ca.map { try UpstreamCertificateOptions.bytes(of: $0, option: "--ca") }
+                return try UpstreamTLS(
+                    url: "https://\(endpoint)", UpstreamCertificates(authorities: authorities))
+            } catch let error as UpstreamTLSError {
+                console.error("\(error.part == .url ? "--server" : ca.map { "--ca '\($0)'" } ?? "--ca"): \(error)")
+                throw ExitStatus.usage
+            } catch {
+                console.error("\(error)")
+                throw ExitStatus.usage
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ extension NotesCommand {
                   slowlane notes sync --server 127.0.0.1:8000 --user ada:ada
                   slowlane notes sync --user ada:ada --timeout 10 --quiet
                   slowlane notes sync --user ada:ada --interface unmetered
+                  slowlane notes sync --server https://localhost:8443 --ca ca.pem --user ada:ada
                   slowlane notes sync --server 127.0.0.1:8001 --user ada:ada --adopt
 
                 A store belongs to one user at one server. --adopt assigns it to another one: pending changes are sent \
@@ -30,7 +31,7 @@ extension NotesCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Server, HOST:PORT or http://HOST:PORT. (default: $SLOWLANE_SERVER or 127.0.0.1:8000)",
+                "Server, HOST:PORT, http://HOST:PORT or https://HOST[:PORT]. (default: $SLOWLANE_SERVER or 127.0.0.1:8000)",
                 valueName: "address"))
         var server: String?
 
@@ -178,7 +179,7 @@ extension NotesCommand {
                     "the interface is metered, and --interface unmetered does not allow it; pending changes are kept; "
                         + "give --interface any to send them")
             case .timedOut:
-                let cause = problem.map { ": \(address): \(TextTable.singleLine($0.reason))" } ?? ""
+                let cause = problem.map { ": \(address): \(NotesText.cause($0))" } ?? ""
                 console.error(
                     "the sync is not complete after \(JSONText.number(timeout)) s\(cause); pending changes are kept")
             }

@@ -205,6 +205,19 @@ enum NotesText {
         return attachment(progress.attachment)
     }
 
+    /// Returns the reason of a problem in words, with the remedy if the reason does not show it.
+    static func cause(_ problem: SyncProblem) -> String {
+        let remedy =
+            switch problem.kind {
+            case .certificateUntrusted: "; trust its authority with --ca FILE"
+            case .certificateExpired: "; renew the certificate of the server, or check the clocks of both machines"
+            case .certificateWrongName: "; use a name of the certificate in --server"
+            case .tlsFailed: "; give http://HOST:PORT for a server without TLS"
+            default: ""
+            }
+        return TextTable.singleLine(problem.reason) + remedy
+    }
+
     /// Returns the error of a client that sends nothing until the user acts, for a reason.
     static func pause(_ reason: String) -> String { "\(TextTable.singleLine(reason)); pending changes are kept" }
 

@@ -24,7 +24,7 @@ extension NotesCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Synchronise with this server, HOST:PORT or http://HOST:PORT. (default: none)", valueName: "address"))
+                "Synchronise with this server, HOST:PORT, http://HOST:PORT or https://HOST[:PORT]. (default: none)", valueName: "address"))
         var server: String?
 
         @OptionGroup var connection: ServerOption

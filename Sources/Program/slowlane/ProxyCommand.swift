@@ -3,6 +3,7 @@ internal import CommandSupport
 internal import ConfigFiles
 internal import ControlAPI
 internal import Foundation
+internal import HTTPSockets
 internal import Impairment
 internal import LinkModel
 internal import Logging

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Foundation
+internal import HTTPSockets
 internal import Proxy
 
 /// The options of the certificates on connections with TLS to upstreams: `--upstream https://HOST` and `--intercept`.
@@ -56,7 +57,8 @@ struct UpstreamCertificateOptions: ParsableArguments {
         return "\(name): \(error.problem)"
     }
 
-    private static func bytes(of path: String, option: String) throws -> [UInt8] {
+    /// Returns the bytes of a file; throws a validation error if it cannot be read.
+    static func bytes(of path: String, option: String) throws -> [UInt8] {
         guard let file = FileHandle(forReadingAtPath: path) else {
             let reason = FileManager.default.fileExists(atPath: path) ? "permission denied" : "no such file"
             throw ValidationError("\(option) '\(path)': \(reason)")

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import HTTPSockets
 internal import Proxy
 
 /// The options of an upstream with TLS, `--upstream https://HOST`.

@@ -77,7 +77,7 @@ import Testing
         #expect(Self.fields(put).first == "Upload-Complete: ?1")
     }
 
-    @Test func piecesDoubleOnSuccessAndHalveOnACut() throws {
+    @Test func piecesGrowOnSuccessAndHalveOnACut() throws {
         var upload = try Self.upload()
         var sizes: [Int] = []
         for failing in [false, false, true, true, true, true, false] {
@@ -96,8 +96,36 @@ import Testing
                 upload.responseReceived(done, to: request.id, at: .start)
             }
         }
-        #expect(sizes == [40, 80, 80, 50, 25, 12, 10])
-        #expect(upload.piece == 20)
+        #expect(sizes == [40, 100, 60, 50, 25, 12, 10])
+        #expect(upload.piece == 40)
+    }
+
+    /// The uplinks of 2G in the country, 2G, Edge, 3G and a LAN, in bytes per second, with their round trips.
+    @Test(arguments: [(2_250.0, 0.8), (4_000, 0.6), (25_000, 0.4), (41_000, 0.2), (10_000_000, 0.001)])
+    func eachPieceTakes5SecondsAtMost(rate: Double, roundTrip: Double) throws {
+        let size = 2_000_000
+        var upload = AttachmentUpload(
+            uuid: Self.uuid, name: try #require(AttachmentName("a")), length: size, digest: Self.digest, seed: 1)
+        var (now, times, limit) = (Instant.start, [Double](), 1_000)
+        while let action = upload.takeAction(), limit > 0 {
+            limit -= 1
+            switch action {
+            case .read(let range): upload.bytesRead([UInt8](repeating: 0, count: range.count), of: range, at: now)
+            case .send(let request):
+                let time = roundTrip + Double(request.body.count) / rate
+                times.append(time)
+                now = now + .milliseconds(Int64(time * 1000))
+                let end = request.range.upperBound
+                let response = Self.response(204, offset: end, complete: end == size)
+                upload.responseReceived(response, to: request.id, at: now)
+            case .finished: limit = 0
+            case .failed(let error): Issue.record("\(error)")
+            }
+        }
+        #expect(times.max() ?? 9 <= 5.01, "\(times)")
+        // Not many more than pieces of 5 s, or of 1 MiB, would need.
+        let fewest = max(2, Double(size) / rate / 5)
+        #expect(Double(times.count) <= fewest * 1.25 + 5, "\(times.count) pieces, at least \(fewest)")
     }
 
     @Test func anUnknownOutcomeAsksForTheOffsetAndAnUnsentRequestDoesNot() throws {

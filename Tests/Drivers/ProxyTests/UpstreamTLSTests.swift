@@ -1,5 +1,6 @@
 import Determinism
 import ForwardProxy
+import HTTPSockets
 import Impairment
 import LinkModel
 import Logging

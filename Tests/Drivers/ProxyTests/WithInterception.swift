@@ -1,5 +1,6 @@
 import ForwardProxy
 import Foundation
+import HTTPSockets
 import Logging
 import NIOCore
 import NIOPosix

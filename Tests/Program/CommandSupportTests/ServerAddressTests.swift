@@ -7,15 +7,17 @@ import Testing
     @Test(arguments: [
         ("127.0.0.1:8000", "127.0.0.1:8000"), ("8000", "127.0.0.1:8000"), ("http://localhost", "localhost:80"),
         ("http://localhost:8000", "localhost:8000"), ("HTTP://10.0.0.1:1/", "10.0.0.1:1"),
-        ("http://[::1]:8000", "[::1]:8000"), ("http://[::1]", "[::1]:80"),
+        ("http://[::1]:8000", "[::1]:8000"), ("http://[::1]", "[::1]:80"), ("https://a.test", "a.test:443"),
+        ("HTTPS://a.test:8443/", "a.test:8443"), ("https://[::1]", "[::1]:443"),
     ]) func anAddressIsAHostWithAPortOrAURL(_ text: String, _ endpoint: String) throws {
-        #expect("\(try ServerAddress.parse(text))" == endpoint)
+        let address = try ServerAddress.parse(text)
+        #expect("\(address.endpoint)" == endpoint && address.isSecure == text.lowercased().hasPrefix("https:"))
     }
 
     @Test(arguments: [
-        ("localhost", "'localhost': expected HOST:PORT or http://HOST:PORT"), ("", "'': expected HOST:PORT"),
-        ("127.0.0.1:0", "expected HOST:PORT"), ("https://a:1", "'https://a:1': TLS is not supported yet"),
-        ("HTTPS://a", "TLS is not supported yet"), ("ftp://a", "the scheme 'ftp' is not supported"),
+        ("localhost", "'localhost': expected HOST:PORT, http://HOST:PORT or https://HOST"), ("", "'': expected HOST:PORT"),
+        ("127.0.0.1:0", "expected HOST:PORT"), ("https://a:0", "no valid host and port"),
+        ("https://a:1/api/", "give https://HOST:PORT only"), ("ftp://a", "the scheme 'ftp' is not supported"),
         ("http://a:1/api/", "the path '/api/' at column 11 is not supported"),
         ("http://a?x=1", "the query '?x=1' at column 9 is not supported"),
         ("http://a#x", "the fragment '#x' at column 9 is not supported"), ("http://", "no valid host and port"),

@@ -71,7 +71,7 @@ public struct AttachmentDownload: Sendable {
     private var range = 0..<0
     private var sentAt = Instant.start
     /// The size of the next piece; `nil` requests all that is missing at once.
-    private var piece: Int?
+    public private(set) var piece: Int?
     /// The state after the first response; `nil` before it.
     public private(set) var progress: Progress?
     /// The reason why the download has stopped; `nil` while it runs.

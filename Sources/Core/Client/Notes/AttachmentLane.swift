@@ -40,7 +40,8 @@ public struct AttachmentLane: Sendable {
         let request: Int
     }
 
-    private let policy: AttachmentPolicy
+    /// The policy; its first pieces have the size that the transfers so far have reached.
+    private var policy: AttachmentPolicy
     private var seeds: RandomStream
     private var jitter: RandomStream
     private var rows: [Int: LocalAttachment] = [:]
@@ -197,11 +198,13 @@ public struct AttachmentLane: Sendable {
         switch transfers[flight.attachment] {
         case .upload(var upload)?:
             upload.responseReceived(response, to: flight.request, at: now)
+            policy.pieceFirst = upload.piece
             transfers[flight.attachment] = .upload(upload)
         case .download(var download)?:
             download.headReceived(response, to: flight.request, at: now)
             download.bytesReceived(body, to: flight.request, at: now)
             download.responseEnded(to: flight.request, at: now)
+            policy.downloadPiece = download.piece
             transfers[flight.attachment] = .download(download)
         case .hashing?, nil: break
         }

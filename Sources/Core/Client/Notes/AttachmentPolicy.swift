@@ -2,7 +2,7 @@ public import Determinism
 
 /// Sizes of pieces, and delays and limits of repeated attempts, for the transfer of an attachment.
 public struct AttachmentPolicy: Hashable, Sendable {
-    /// The size of the first piece in bytes.
+    /// The size of the first piece in bytes: small, because the rate of the path is not known yet.
     public var pieceFirst: Int
     /// The smallest piece in bytes, except for the last one of an attachment.
     public var pieceMin: Int
@@ -24,11 +24,16 @@ public struct AttachmentPolicy: Hashable, Sendable {
     public var downloadPiece: Int?
 
     /// The policy of a client that receives complete responses only.
-    public static let ranged = AttachmentPolicy(downloadPiece: 256 << 10)
+    public static let ranged = AttachmentPolicy(downloadPiece: pieceFirstDefault)
+
+    /// The size in bytes of a first piece that takes less than 5 s at 20 kbit/s.
+    public static let pieceFirstDefault = 8 << 10
+    /// How many times larger than the one before it a piece may be.
+    private static let growthMax = 4
 
     /// Creates a policy. Sizes are clamped to 1 byte and more, delays to 0 and more.
     public init(
-        pieceFirst: Int = 256 << 10, pieceMin: Int = 16 << 10, pieceMax: Int = 1 << 20,
+        pieceFirst: Int = pieceFirstDefault, pieceMin: Int = 4 << 10, pieceMax: Int = 1 << 20,
         delayFirst: Nanoseconds = .seconds(1), delayMax: Nanoseconds = .seconds(60),
         retryAfterMax: Nanoseconds = .seconds(3600), mismatchesMax: Int = 1, lossesMax: Int = 3,
         downloadPiece: Int? = nil
@@ -58,14 +63,14 @@ public struct AttachmentPolicy: Hashable, Sendable {
     /// Returns the size of the piece after one that was cut.
     func halved(_ piece: Int) -> Int { max(pieceMin, piece / 2) }
 
-    /// Returns the size of the piece after one that succeeded.
+    /// Returns the size of the piece after one that succeeded: as much as ``pieceTimeMax`` allows at its rate.
     ///
     /// - Parameters:
-    ///   - bytes: The number of bytes that have taken this time; they are fewer than the piece at the end of an attachment.
+    ///   - bytes: The number of bytes that have taken this time.
     func grown(_ piece: Int, after bytes: Int, in time: Nanoseconds) -> Int {
-        let doubled = piece > pieceMax / 2 ? pieceMax : max(piece * 2, pieceMin)
-        guard time > .zero else { return doubled }
+        let largest = piece > pieceMax / Self.growthMax ? pieceMax : max(piece * Self.growthMax, pieceMin)
+        guard time > .zero else { return largest }
         let timed = Double(bytes) * (pieceTimeMax.inSeconds / time.inSeconds)
-        return max(pieceMin, Int(min(Double(doubled), timed)))
+        return max(pieceMin, Int(min(Double(largest), timed)))
     }
 }

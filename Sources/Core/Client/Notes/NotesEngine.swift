@@ -222,6 +222,10 @@ extension HTTPClientError {
         case .connect(.refused): .refused
         case .connect(.nameNotFound): .nameNotFound
         case .connect(.unreachable): .noRoute
+        case .connect(.untrustedCertificate): .certificateUntrusted
+        case .connect(.expiredCertificate): .certificateExpired
+        case .connect(.wrongName): .certificateWrongName
+        case .connect(.tlsFailed): .tlsFailed
         case .connect(.timedOut), .timedOut: .timedOut
         case .notHTTP: .foreignServer
         default: .connectionFailed

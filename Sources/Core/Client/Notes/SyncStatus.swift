@@ -47,6 +47,14 @@ public struct SyncProblem: Hashable, Sendable {
         case timedOut = "timed-out"
         /// There is no route to the server.
         case noRoute = "no-route"
+        /// No trusted authority has signed the certificate of the server.
+        case certificateUntrusted = "certificate-untrusted"
+        /// The certificate of the server has expired, or is not valid yet.
+        case certificateExpired = "certificate-expired"
+        /// The certificate of the server is for other names.
+        case certificateWrongName = "certificate-wrong-name"
+        /// The handshake of TLS fails in another way, such as with a server without TLS.
+        case tlsFailed = "tls-failed"
         /// The connection fails in another way.
         case connectionFailed = "connection-failed"
         /// The peer is not the expected server.

@@ -65,6 +65,9 @@ public struct HTTPClientError: Error, Hashable, Sendable, CustomStringConvertibl
         case .connect(.unreachable): "no route to host"
         case .connect(.timedOut): "connection timed out"
         case .connect(.nameNotFound): "unknown host"
+        case .connect(.untrustedCertificate(let text)), .connect(.expiredCertificate(let text)),
+            .connect(.wrongName(let text)), .connect(.tlsFailed(let text)):
+            text
         case .connect(.other(let text)): "cannot connect: \(text)"
         case .timedOut(let timeout): "timed out (\(timeout.rawValue))"
         case .closedByPeer(.fin): "closed before the response was complete"
@@ -89,6 +92,14 @@ public enum HTTPConnectError: Hashable, Sendable {
     case timedOut
     /// The server's name is unknown.
     case nameNotFound
+    /// No trusted authority has signed the certificate of the server; in words.
+    case untrustedCertificate(String)
+    /// The certificate of the server has expired, or is not valid yet; in words.
+    case expiredCertificate(String)
+    /// The certificate of the server is for other names; in words.
+    case wrongName(String)
+    /// The handshake of TLS has failed in another way, such as with a server without TLS; in words.
+    case tlsFailed(String)
     /// Another reason, in words.
     case other(String)
 }

@@ -4,6 +4,7 @@
 //
 //  Does not own: HTTP and its timeouts (Wire), decisions (SyncEngine, ExpenseEngine), stores.
 
+internal import ForwardProxy
 internal import Foundation
 public import NIOCore
 internal import NIOPosix
@@ -30,32 +31,43 @@ public final class ClientChannels {
         public var host: String
         /// The server's port.
         public var port: Int
+        /// The TLS of the connections; `nil` for none.
+        public var tls: UpstreamTLS?
         /// Returns whether the host name resolves at present; called before each connection.
         public var isHostResolvable: @Sendable () -> Bool
 
         /// Creates a target.
-        public init(host: String, port: Int, isHostResolvable: @escaping @Sendable () -> Bool = { true }) {
+        public init(
+            host: String, port: Int, tls: UpstreamTLS? = nil,
+            isHostResolvable: @escaping @Sendable () -> Bool = { true }
+        ) {
             self.host = host
             self.port = port
+            self.tls = tls
             self.isHostResolvable = isHostResolvable
         }
     }
 
-    private let target: Target
+    /// A connection that is being opened; one that the machine closes meanwhile is closed as soon as it is open.
+    private struct Dial {
+        /// The channel during the handshake of TLS.
+        var channel: (any Channel)?
+    }
+
+    let target: Target
     private let eventLoop: any EventLoop
     private let onActivity: (Activity) -> Void
     /// Receives the inputs of the machine.
     public var onInput: (ClientInput) -> Void = { _ in }
     private var channels: [HTTPConnectionID: any Channel] = [:]
-    /// Connections that are being opened; one that the machine closes meanwhile is closed as soon as it is open.
-    private var dialing: Set<HTTPConnectionID> = []
+    private var dialing: [HTTPConnectionID: Dial] = [:]
 
     /// The size of the socket's send buffer in bytes. A small one shows how much of a request has been sent.
     private static let sendBufferBytes = 64 << 10
     /// The size of a write in bytes; each is reported when the kernel has it.
     private static let writeBytesMax = 16 << 10
     /// Longer than the machine's own timeout.
-    private static let connectTimeout = TimeAmount.seconds(60)
+    static let connectTimeout = TimeAmount.seconds(60)
 
     /// Creates the sockets of a client without connections.
     public init(to target: Target, on eventLoop: any EventLoop, onActivity: @escaping (Activity) -> Void) {
@@ -71,28 +83,33 @@ public final class ClientChannels {
             onActivity(.ended(id))
             return onInput(.connectFailed(id, .nameNotFound))
         }
-        dialing.insert(id)
+        dialing[id] = Dial()
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         ClientBootstrap(group: eventLoop)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelOption(.socketOption(.so_sndbuf), value: Self.sendBufferBytes)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    try bound.value.addTLS(to: channel, of: id)
                     try channel.pipeline.syncOperations.addHandler(ConnectionHandler(id, of: bound.value))
                 }
             }
             .connectTimeout(Self.connectTimeout)
             .connect(host: target.host, port: target.port)
             .assumeIsolated()
+            .flatMap { channel in
+                self.dialing[id]?.channel = channel
+                return Self.handshake(of: channel, on: self.eventLoop)
+            }
             .whenComplete { result in
                 switch result {
                 case .success(let channel):
-                    guard self.dialing.remove(id) != nil else { return channel.close(promise: nil) }
+                    guard self.dialing.removeValue(forKey: id) != nil else { return channel.close(promise: nil) }
                     self.channels[id] = channel
                     self.onActivity(.connected(id, localPort: channel.localAddress?.port ?? 0))
                     self.onInput(.connected(id))
                 case .failure(let error):
-                    guard self.dialing.remove(id) != nil else { return }
+                    guard self.dialing.removeValue(forKey: id) != nil else { return }
                     self.onActivity(.ended(id))
                     self.onInput(.connectFailed(id, Self.reason(of: error)))
                 }
@@ -114,8 +131,9 @@ public final class ClientChannels {
     /// Closes a connection; with a RST if abortive.
     public func close(_ id: HTTPConnectionID, isAbortive: Bool) {
         onActivity(.ended(id))
-        dialing.remove(id)
-        guard let channel = channels.removeValue(forKey: id) else { return }
+        let dialed = dialing.removeValue(forKey: id)?.channel
+        guard let channel = channels.removeValue(forKey: id) ?? dialed else { return }
+        if isAbortive { Self.skipCloseNotify(of: channel) }
         if isAbortive, let options = channel as? any SocketOptionProvider {
             // Closing then sends a RST.
             _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0))
@@ -127,11 +145,15 @@ public final class ClientChannels {
     public func closeAll() {
         for (id, channel) in channels.sorted(by: { $0.key < $1.key }) {
             onActivity(.ended(id))
+            Self.skipCloseNotify(of: channel)
             channel.close(promise: nil)
         }
         channels = [:]
-        for id in dialing.sorted() { onActivity(.ended(id)) }
-        dialing = []
+        for (id, dial) in dialing.sorted(by: { $0.key < $1.key }) {
+            onActivity(.ended(id))
+            dial.channel?.close(promise: nil)
+        }
+        dialing = [:]
     }
 
     fileprivate func received(_ bytes: ByteBuffer, on id: HTTPConnectionID) {
@@ -139,7 +161,7 @@ public final class ClientChannels {
         onInput(.received(bytes, id))
     }
 
-    fileprivate func closed(_ id: HTTPConnectionID, how: HTTPCloseReason) {
+    func closed(_ id: HTTPConnectionID, how: HTTPCloseReason) {
         guard channels.removeValue(forKey: id) != nil else { return }
         if how == .fin { onActivity(.read(id, bytes: 1)) }
         onActivity(.ended(id))
@@ -147,6 +169,7 @@ public final class ClientChannels {
     }
 
     private static func reason(of error: any Error) -> HTTPConnectError {
+        if let failure = error as? TLSFailure { return HTTPConnectError(failure) }
         if let error = error as? IOError {
             switch error.errnoCode {
             case ECONNREFUSED: return .refused
@@ -159,7 +182,7 @@ public final class ClientChannels {
             if error.connectionErrors.isEmpty { return .nameNotFound }
             if let first = error.connectionErrors.first?.error { return reason(of: first) }
         }
-        return .other("\(error)")
+        return .other("\(SystemErrorDescription(error))")
     }
 }
 
@@ -188,6 +211,8 @@ private final class ConnectionHandler: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) {
         if let error = error as? IOError {
             channels.closed(id, how: error.errnoCode == ECONNRESET ? .reset : .other("\(error)"))
+        } else if ClientChannels.isTruncated(context.channel) {
+            channels.closed(id, how: .other("the TLS connection has ended without close_notify"))
         } else {
             channels.closed(id, how: .fin)
         }

@@ -129,8 +129,8 @@ public final class SyncClient: Sendable {
     /// Returns a record as a user interface would draw it; `nil` if there is none.
     public func row(_ id: RecordID) async throws -> RecordRow? { try await onLoop { $0.engine.row(id) } }
 
-    /// Returns the records of now, and again whenever they have changed. Changes between two reads of the sequence are one
-    /// element. The sequence ends with the client.
+    /// Returns the records of now, and again whenever they have changed, or the state of the synchronisation has
+    /// (``SyncStatus/problem``). Changes between two reads of the sequence are one element. The sequence ends with the client.
     public func updates() async throws -> RecordUpdates {
         RecordUpdates(self, ticks: try await onLoop { $0.observers.add() })
     }

@@ -1,4 +1,6 @@
 public import Client
+internal import ForwardProxy
+public import HTTPSockets
 public import Wire
 
 /// Server, account, store and rules of a sync client.
@@ -23,6 +25,8 @@ public struct SyncClientConfiguration: Sendable {
     public var isHostResolvable: @Sendable () -> Bool = { true }
     /// The server's port.
     public var port: Int
+    /// The TLS of the connections; `nil` for none. ``init(url:trusting:user:credentials:storePath:)`` sets it.
+    public var tls: UpstreamTLS?
     /// The user name: with the server's address, the account that the store belongs to.
     public var user: String
     /// The credentials.
@@ -61,6 +65,25 @@ public struct SyncClientConfiguration: Sendable {
         self.storePath = storePath
     }
 
+    /// Creates a configuration for a server with TLS, such as `https://api.example.com`.
+    ///
+    /// - Parameters:
+    ///   - url: The URL of the server, without a path.
+    ///   - certificates: The trusted authorities, by default those of the system, and the certificate of the client.
+    public init(
+        url: String, trusting certificates: UpstreamCertificates = UpstreamCertificates(), user: String,
+        credentials: Credentials, storePath: String?
+    ) throws(UpstreamTLSError) {
+        let tls = try UpstreamTLS(url: url, certificates)
+        let destination = tls.authority.destination
+        self.init(
+            host: destination.host, port: destination.port, user: user, credentials: credentials, storePath: storePath)
+        self.tls = tls
+    }
+
     /// The server's address, HOST:PORT, with brackets around an IPv6 address.
     public var address: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
+
+    /// The value of the `Host` field: without a port if it is that of HTTPS.
+    var hostField: String { tls?.authority.description ?? address }
 }

@@ -40,10 +40,14 @@ final class SyncCore {
         driver = try MachineDriver(
             store: storage,
             target: .init(
-                host: configuration.host, port: configuration.port, isHostResolvable: configuration.isHostResolvable),
+                host: configuration.host, port: configuration.port, tls: configuration.tls,
+                isHostResolvable: configuration.isHostResolvable),
             on: eventLoop, mustEnd: configuration.mustEnd, onActivity: configuration.onActivity,
             onEvent: { [observers] in
-                if case .view = $0 { observers.notify() }
+                switch $0 {
+                case .view, .problem: observers.notify()
+                default: break
+                }
                 onEvent($0, .now)
             }
         ) {
@@ -55,7 +59,7 @@ final class SyncCore {
             configuration.adapt(&sync)
             let attachments = AttachmentLane(restoring: try store.attachments(), seed: configuration.seed)
             return SyncMachine(
-                engine: NotesEngine(SyncEngine(sync), attachments: attachments), host: configuration.address,
+                engine: NotesEngine(SyncEngine(sync), attachments: attachments), host: configuration.hostField,
                 authorization: Self.authorization(configuration), timeouts: configuration.timeouts)
         }
         try? store.removeUnusedAttachmentFiles()

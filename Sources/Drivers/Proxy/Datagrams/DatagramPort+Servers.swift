@@ -1,5 +1,6 @@
 #if os(Linux)
 internal import CRelay
+internal import HTTPSockets
 internal import Impairment
 internal import LinkModel
 internal import Logging

@@ -1,5 +1,6 @@
 public import Determinism
 public import ForwardProxy
+public import HTTPSockets
 
 /// The interception of TLS connections: the hosts, and the certificates on both sides of the proxy.
 public struct Interception: Sendable {

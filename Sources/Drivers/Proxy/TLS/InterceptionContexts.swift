@@ -1,5 +1,6 @@
 #if TLS
 internal import ForwardProxy
+internal import HTTPSockets
 internal import NIOCore
 internal import NIOSSL
 internal import Wire

@@ -1,5 +1,6 @@
 #if TLS
 internal import ForwardProxy
+internal import HTTPSockets
 internal import Impairment
 internal import LinkModel
 internal import NIOCore

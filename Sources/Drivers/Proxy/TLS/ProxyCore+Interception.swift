@@ -1,6 +1,7 @@
 #if TLS
 internal import Determinism
 internal import ForwardProxy
+internal import HTTPSockets
 internal import Impairment
 internal import Logging
 internal import NIOCore

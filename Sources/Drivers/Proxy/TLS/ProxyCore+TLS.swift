@@ -1,5 +1,6 @@
 #if TLS
 internal import ForwardProxy
+internal import HTTPSockets
 internal import Logging
 internal import NIOCore
 internal import NIOSSL

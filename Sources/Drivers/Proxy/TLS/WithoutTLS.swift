@@ -1,34 +1,11 @@
 #if !TLS
 public import ForwardProxy
+internal import HTTPSockets
 internal import NIOCore
 internal import Wire
 
 // The settings and parts of TLS in a build without it. None of them can be created, so that their values are
 // without meaning.
-
-/// The TLS of the connections to an upstream, which needs the package trait `TLS`.
-public struct UpstreamTLS: Sendable {
-    public var isVerified: Bool { false }
-    public var rewritesHost: Bool { false }
-    public var url: String { "" }
-    public var endpoint: Endpoint { Endpoint(host: "", port: 0) }
-    public func hasSameSettings(as other: UpstreamTLS) -> Bool { true }
-
-    /// Throws ``TLSSupport/missing``.
-    public init(
-        url: String, _ certificates: UpstreamCertificates = UpstreamCertificates(), rewritesHost: Bool = true
-    ) throws(UpstreamTLSError) {
-        throw UpstreamTLSError(part: .url, problem: TLSSupport.missing)
-    }
-
-    /// Returns whether a text is the URL of an upstream with TLS.
-    public static func isURL(_ text: String) -> Bool { OriginAuthority.isURL(text) }
-}
-
-extension UpstreamCertificates {
-    /// Does nothing: what uses the certificates cannot be created.
-    public func check() throws(UpstreamTLSError) {}
-}
 
 /// A certificate authority for intercepted TLS connections, which needs the package trait `TLS`.
 public struct CertificateAuthority: Sendable {
@@ -54,13 +31,6 @@ public struct CertificateAuthority: Sendable {
     public init(certificates: String, key: String) throws(CertificateAuthorityError) {
         throw CertificateAuthorityError(TLSSupport.missing)
     }
-}
-
-/// The handler between the TLS of an upstream's channel and its session.
-final class TLSUpstreamHandler {
-    private init() {}
-
-    func closesAbortively() {}
 }
 
 extension ProxyCore {

@@ -1,6 +1,7 @@
 internal import CommandSupport
 internal import CommandTraffic
 internal import Foundation
+internal import HTTPSockets
 internal import NIOCore
 internal import NIOPosix
 internal import PacketCapture

@@ -1,4 +1,5 @@
 internal import Determinism
+internal import HTTPSockets
 internal import LinkModel
 internal import NIOCore
 internal import Proxy

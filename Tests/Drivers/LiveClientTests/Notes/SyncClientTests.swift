@@ -216,14 +216,14 @@ import Wire
         try await phone.buy("Milk")
         #expect(try await phone.client.waitUntilComplete(timeout: .seconds(20)) == .complete)
         let laptop = try await list("laptop.db")
-        try await Self.waitUntil { try await laptop.items().count == 2 }
+        try await Self.waitUntil { try await laptop.rows().count == 2 }
         #expect(
-            try await laptop.items().map(\.item) == [Item(name: "Bread"), Item(name: "Milk", isBought: true)])
+            try await laptop.rows().map(\.item) == [Item(name: "Bread"), Item(name: "Milk", isBought: true)])
         #expect(server.items.count == 2)
         // Both change one item: a conflict, which is resolved.
         try await laptop.buy("Bread")
         #expect(try await laptop.client.waitUntilComplete(timeout: .seconds(20)) == .complete)
-        let bread = try #require(try await phone.items().first { $0.item.name == "Bread" }?.id)
+        let bread = try #require(try await phone.rows().first { $0.item.name == "Bread" }?.id)
         try await phone.client.edit(bread, RecordContent(encoding: Item(name: "Rye bread")))
         try await Self.waitUntil { try await phone.client.row(bread)?.icon == .conflict }
         try await phone.client.resolve(bread, .write(RecordContent(encoding: Item(name: "Rye bread", isBought: true))))

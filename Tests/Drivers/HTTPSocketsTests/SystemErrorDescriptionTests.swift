@@ -1,7 +1,6 @@
+import HTTPSockets
 import NIOCore
 import Testing
-
-@testable import Proxy
 
 #if canImport(Darwin)
 import Darwin

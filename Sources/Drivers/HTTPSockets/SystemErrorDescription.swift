@@ -46,7 +46,7 @@ public struct SystemErrorDescription: Hashable, Sendable, CustomStringConvertibl
     public var description: String { errnoName.map { "\(text) (\($0))" } ?? text }
 
     /// Returns whether the error is a lack of file descriptors.
-    static func isFileLimit(_ error: any Error) -> Bool {
+    package static func isFileLimit(_ error: any Error) -> Bool {
         guard let code = (error as? IOError)?.errnoCode else { return false }
         return code == EMFILE || code == ENFILE
     }

@@ -19,10 +19,3 @@ public struct UpstreamTLSError: Error, Hashable, Sendable, CustomStringConvertib
 
     public var description: String { problem }
 }
-
-/// The reason why an authority cannot be made, or cannot certify a host.
-public struct CertificateAuthorityError: Error, Hashable, Sendable, CustomStringConvertible {
-    public let description: String
-
-    init(_ description: String) { self.description = description }
-}

@@ -1,7 +1,7 @@
 #if TLS
-internal import ForwardProxy
+public import ForwardProxy
 internal import NIOCore
-internal import NIOSSL
+package import NIOSSL
 
 #if canImport(Darwin)
 import Darwin
@@ -11,10 +11,8 @@ import Glibc
 import Musl
 #endif
 
-/// The TLS of the connections to an upstream: `https://api.example.com`.
-///
-/// Clients speak HTTP to the proxy. The proxy verifies the certificate of the upstream and offers HTTP/1.1 only. Such a
-/// proxy does not use the fast path.
+/// The TLS of the connections to a server (of a proxy: its upstream): `https://api.example.com`. The certificate of the server
+/// is verified, and HTTP/1.1 alone is offered.
 public struct UpstreamTLS: Sendable {
     /// What the settings are made of.
     private struct Source: Hashable {
@@ -24,20 +22,18 @@ public struct UpstreamTLS: Sendable {
     }
 
     private let source: Source
-    let context: NIOSSLContext
+    private let context: NIOSSLContext
     /// Whether the certificate of the upstream is verified.
     public var isVerified: Bool { source.certificates.isVerified }
     /// Whether the names in messages are changed (``ForwardProxy/UpstreamRewriter``).
     public var rewritesHost: Bool { source.rewritesHost }
-    var authority: OriginAuthority { source.authority }
+    /// The host and the port.
+    public var authority: OriginAuthority { source.authority }
     /// The URL of the upstream in its normal form.
     public var url: String { "https://\(authority)" }
 
     /// Returns whether other settings are the same.
     public func hasSameSettings(as other: UpstreamTLS) -> Bool { source == other.source }
-
-    /// The host and the port of the upstream.
-    public var endpoint: Endpoint { Endpoint(host: authority.destination.host, port: authority.destination.port) }
 
     /// Creates the settings; reads the system's certificates of authorities, which takes some milliseconds.
     ///
@@ -62,7 +58,7 @@ public struct UpstreamTLS: Sendable {
     public static func isURL(_ text: String) -> Bool { OriginAuthority.isURL(text) }
 
     /// Creates the handler of a connection.
-    func handler() throws -> NIOSSLClientHandler {
+    package func handler() throws -> NIOSSLClientHandler {
         // An address is not sent (RFC 6066, 3); the certificate must name it.
         let destination = authority.destination
         return try NIOSSLClientHandler(
@@ -74,7 +70,7 @@ extension TLSFailure {
     /// Describes an error of a handshake, or of TLS after it.
     ///
     /// - Parameter certificate: The certificate that the upstream has sent.
-    init(_ error: any Error, _ certificate: NIOSSLCertificate?, upstream: OriginAuthority) {
+    package init(_ error: any Error, _ certificate: NIOSSLCertificate?, upstream: OriginAuthority) {
         switch error {
         case NIOSSLError.handshakeFailed(let cause): self.init(cause, certificate)
         case let cause as BoringSSLError: self.init(cause, certificate)

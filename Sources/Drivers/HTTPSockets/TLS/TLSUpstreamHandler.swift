@@ -1,19 +1,19 @@
 #if TLS
-internal import ForwardProxy
-internal import NIOCore
-internal import NIOSSL
+package import ForwardProxy
+package import NIOCore
+package import NIOSSL
 internal import NIOTLS
 
-/// The handler between the TLS of an upstream's channel and the session's ``SocketHandler``.
+/// The handler between the TLS of a channel to a server and the handler of its plain bytes.
 ///
 /// Reports the channel as active when the handshake is complete, and passes the plain bytes through an
 /// ``ForwardProxy/UpstreamRewriter``, if there is one. A handshake that fails fails the dial with a
 /// ``ForwardProxy/TLSFailure``.
-final class TLSUpstreamHandler: ChannelDuplexHandler {
-    typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
-    typealias OutboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
+package final class TLSUpstreamHandler: ChannelDuplexHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias InboundOut = ByteBuffer
+    package typealias OutboundIn = ByteBuffer
+    package typealias OutboundOut = ByteBuffer
 
     private enum State {
         case connecting, handshaking, established
@@ -40,15 +40,15 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
     private var sent: ByteBuffer? = ByteBuffer()
     private var upstreamHasSent = false
     /// Whether the upstream has ended its stream without close_notify.
-    private(set) var isTruncated = false
+    package private(set) var isTruncated = false
     /// The application protocol that the upstream has chosen.
-    private(set) var negotiatedProtocol: String?
+    package private(set) var negotiatedProtocol: String?
     private var isAborting = false
 
     /// The most bytes of the client that are kept for ``onRefusal``.
-    static let sentBytesMax = 64 << 10
+    package static let sentBytesMax = 64 << 10
 
-    init(
+    package init(
         _ authority: OriginAuthority, _ tls: NIOSSLClientHandler, within timeout: TimeAmount,
         on eventLoop: any EventLoop, rewriter: UpstreamRewriter? = nil,
         onRefusal: @escaping (TLSFailure, ByteBuffer) -> Bool,
@@ -65,17 +65,17 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
     }
 
     /// The version of the connection, and the certificate of the upstream.
-    var version: TLSVersion? { tls.tlsVersion }
-    var peerCertificate: NIOSSLCertificate? { tls.peerCertificate }
+    package var version: TLSVersion? { tls.tlsVersion }
+    package var peerCertificate: NIOSSLCertificate? { tls.peerCertificate }
 
     /// Succeeds when the handshake is complete.
-    var handshakeResult: EventLoopFuture<Void> { handshake.futureResult }
+    package var handshakeResult: EventLoopFuture<Void> { handshake.futureResult }
 
     // MARK: Handshake
 
-    func handlerAdded(context: ChannelHandlerContext) { if context.channel.isActive { begin(context) } }
+    package func handlerAdded(context: ChannelHandlerContext) { if context.channel.isActive { begin(context) } }
 
-    func channelActive(context: ChannelHandlerContext) { begin(context) }
+    package func channelActive(context: ChannelHandlerContext) { begin(context) }
 
     private func begin(_ context: ChannelHandlerContext) {
         guard state == .connecting else { return }
@@ -102,7 +102,7 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
         abort(context)
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) {
+    package func handlerRemoved(context: ChannelHandlerContext) {
         timer?.cancel()
         // The result of a channel that has never been active.
         if state == .connecting || state == .handshaking { handshake.fail(ChannelError.ioOnClosedChannel) }
@@ -116,9 +116,9 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
     }
 
     /// Prepares an abortive close: the upstream gets no close_notify.
-    func closesAbortively() { isAborting = true }
+    package func closesAbortively() { isAborting = true }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case TLSUserEvent.handshakeCompleted(let name):
             negotiatedProtocol = name
@@ -129,7 +129,7 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
         }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch (state, error) {
         case (.connecting, _), (.handshaking, _):
             fail(TLSFailure(error, tls.peerCertificate, upstream: authority), context)
@@ -144,7 +144,7 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
         }
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    package func channelInactive(context: ChannelHandlerContext) {
         fail(TLSFailure.closed, context)
         if state == .failed { return }
         if isCutShort { context.fireErrorCaught(NIOSSLError.uncleanShutdown) }
@@ -153,7 +153,7 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
 
     // MARK: The upstream's stream
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard state == .established else { return }
         upstreamHasSent = true
         sent = nil
@@ -180,7 +180,7 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
 
     // MARK: The client's stream
 
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         let bytes = unwrapOutboundIn(data)
         keep(bytes)
         if bytes.readableBytes == 0 || rewriter == nil { return context.write(data, promise: promise) }
@@ -196,7 +196,7 @@ final class TLSUpstreamHandler: ChannelDuplexHandler {
         sent?.writeImmutableBuffer(bytes)
     }
 
-    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+    package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if mode == .output {
             rewriter?.clientFinished()
             perform(context)

@@ -1,12 +1,12 @@
 internal import NIOCore
 
 #if TLS
-internal import NIOSSL
+package import NIOSSL
 #endif
 
-/// The certificates of connections with TLS to upstreams: the trusted authorities, and the proxy's own certificate.
+/// The certificates of connections with TLS to servers: the trusted authorities, and the certificate of the client or proxy.
 public struct UpstreamCertificates: Hashable, Sendable {
-    /// The certificate and the private key of the proxy, for an upstream that demands them, in PEM form.
+    /// The certificate and the private key of this side, for a server that demands them, in PEM form.
     public struct Identity: Hashable, Sendable, CustomStringConvertible {
         /// The certificate, followed by those of intermediate authorities.
         public var certificates: [UInt8]
@@ -53,7 +53,7 @@ extension UpstreamCertificates {
     /// - Parameters:
     ///   - protocols: The protocols to offer (ALPN); empty for none.
     ///   - versionMax: The highest version of TLS to offer; `nil` for the highest one of the library.
-    func context(protocols: [String], versionMax: TLSVersion? = nil) throws(UpstreamTLSError) -> NIOSSLContext {
+    package func context(protocols: [String], versionMax: TLSVersion? = nil) throws(UpstreamTLSError) -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.maximumTLSVersion = versionMax

@@ -1,0 +1,115 @@
+// The terminal of the list. With a command it changes the list and waits for the server; without one it shows the list
+// whenever it changes, and reads commands.
+
+import Client
+import Foundation
+import LiveClient
+
+@main enum Main {
+    static let usage = """
+        usage: ShoppingList [--server HOST:PORT] [--user NAME:PASSWORD] [--file FILE] [COMMAND]
+        commands: add NAME, buy NAME, rename NAME NEW, remove NAME, mine NAME, theirs NAME, discard NAME, sync
+        """
+
+    static func main() async {
+        do {
+            try await run(Array(CommandLine.arguments.dropFirst()))
+        } catch {
+            print("error: \(error)")
+            exit(1)
+        }
+    }
+
+    static func run(_ arguments: [String]) async throws {
+        var options = ["--server": "127.0.0.1:8000", "--user": "ada:secret", "--file": "shopping.db"]
+        var words = arguments[...]
+        while let name = words.first, options[name] != nil, words.count > 1 {
+            options[name] = words.dropFirst().first
+            words = words.dropFirst(2)
+        }
+        let server = (options["--server"] ?? "").split(separator: ":").map(String.init)
+        let user = (options["--user"] ?? "").split(separator: ":", maxSplits: 1).map(String.init)
+        guard words.first?.hasPrefix("-") != true, server.count == 2, let port = Int(server[1]), user.count == 2 else {
+            return print(usage)
+        }
+        let list = try await ShoppingList(
+            file: options["--file"] ?? "", host: server[0], port: port, user: user[0], password: user[1])
+        if words.isEmpty {
+            try await Screen(list).run()
+        } else {
+            try await change(list, Array(words))
+            let problem = try await wait(list.client)
+            for line in ShoppingList.lines(try await list.rows()) { print(line) }
+            if let problem { print("not synchronised: \(problem)") }
+        }
+        await list.client.stop()
+    }
+
+    /// Waits until all is sent and fetched, for 30 s at most. Returns the reason if it is not; at once if waiting does not help.
+    static func wait(_ client: SyncClient) async throws -> String? {
+        let end = ContinuousClock.now + .seconds(30)
+        while true {
+            if try await client.waitUntilComplete(timeout: .milliseconds(100)) == .complete { return nil }
+            let problem = try await client.status().problem
+            switch problem?.kind {
+            // The connection may come back: a tunnel, a lost response.
+            case nil, .timedOut, .connectionFailed: if ContinuousClock.now < end { continue }
+            default: break
+            }
+            return problem?.reason ?? "no response yet"
+        }
+    }
+
+    /// Executes a command.
+    static func change(_ list: ShoppingList, _ words: [String]) async throws {
+        switch (words.first, words.dropFirst().first, words.dropFirst(2).first) {
+        case ("add", let name?, nil): try await list.add(name)
+        case ("buy", let name?, nil): try await list.buy(name)
+        case ("rename", let name?, let newName?): try await list.rename(name, to: newName)
+        case ("remove", let name?, nil): try await list.remove(name)
+        case ("mine", let name?, nil): try await list.keep(name, mine: true)
+        case ("theirs", let name?, nil): try await list.keep(name, mine: false)
+        case ("discard", let name?, nil): try await list.discard(name)
+        case ("sync", nil, nil): try await list.client.sync()
+        default: print(usage)
+        }
+    }
+}
+
+/// A screen that is drawn from the view of the client, whatever has changed it: the user, the server, or another program.
+struct Screen {
+    private let list: ShoppingList
+    private let isTerminal = isatty(1) == 1
+
+    init(_ list: ShoppingList) { self.list = list }
+
+    /// Shows the list until standard input ends or has the line `quit`.
+    func run() async throws {
+        let drawing = Task {
+            for await records in try await list.client.updates() { try await draw(records) }
+        }
+        for await line in Self.typedLines {
+            let words = line.split(separator: " ").map(String.init)
+            if words == ["quit"] { break }
+            do { try await Main.change(list, words) } catch { print("error: \(error)") }
+        }
+        drawing.cancel()
+    }
+
+    private func draw(_ records: [RecordRow]) async throws {
+        let status = try await list.client.status()
+        let state = status.problem?.reason ?? (status.outbox == 0 ? "up to date" : "\(status.outbox) to send")
+        let lines = ["--- \(state)"] + ShoppingList.lines(try ShoppingList.rows(of: records))
+        print(isTerminal ? "\u{1B}[H\u{1B}[J" + lines.joined(separator: "\n") : lines.joined(separator: "\n"))
+    }
+
+    /// The lines of standard input, which are read on a thread of their own because reading blocks.
+    private static var typedLines: AsyncStream<String> {
+        AsyncStream { continuation in
+            Thread.detachNewThread {
+                while let line = readLine() { continuation.yield(line) }
+                continuation.finish()
+            }
+        }
+    }
+}
