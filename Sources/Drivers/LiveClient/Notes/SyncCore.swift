@@ -41,7 +41,8 @@ final class SyncCore {
             store: storage,
             target: .init(
                 host: configuration.host, port: configuration.port, isHostResolvable: configuration.isHostResolvable),
-            on: eventLoop, mustEnd: configuration.mustEnd, onActivity: configuration.onActivity,
+            on: eventLoop, mustEnd: configuration.mustEnd, beforeCommit: configuration.beforeCommit,
+            onActivity: configuration.onActivity,
             onEvent: { [observers] in
                 if case .view = $0 { observers.notify() }
                 onEvent($0, .now)
