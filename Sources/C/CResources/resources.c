@@ -172,6 +172,9 @@ static const struct cresources_file files[] = {
     {"timelines/elevator.yaml", (const char[]){
 #embed "../../../timelines/elevator.yaml" suffix(, 0)
     }},
+    {"scenarios/account-switch-with-queue.yaml", (const char[]){
+#embed "../../../scenarios/account-switch-with-queue.yaml" suffix(, 0)
+    }},
     {"scenarios/burst-on-edge.yaml", (const char[]){
 #embed "../../../scenarios/burst-on-edge.yaml" suffix(, 0)
     }},
@@ -217,6 +220,12 @@ static const struct cresources_file files[] = {
     {"scenarios/deleted-stays-deleted.yaml", (const char[]){
 #embed "../../../scenarios/deleted-stays-deleted.yaml" suffix(, 0)
     }},
+    {"scenarios/disk-full-during-pull.yaml", (const char[]){
+#embed "../../../scenarios/disk-full-during-pull.yaml" suffix(, 0)
+    }},
+    {"scenarios/disk-full-with-answer.yaml", (const char[]){
+#embed "../../../scenarios/disk-full-with-answer.yaml" suffix(, 0)
+    }},
     {"scenarios/edit-conflict-after-subway.yaml", (const char[]){
 #embed "../../../scenarios/edit-conflict-after-subway.yaml" suffix(, 0)
     }},
@@ -235,11 +244,17 @@ static const struct cresources_file files[] = {
     {"scenarios/edit-while-in-flight.yaml", (const char[]){
 #embed "../../../scenarios/edit-while-in-flight.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-forbidden-write.yaml", (const char[]){
+#embed "../../../scenarios/expense-forbidden-write.yaml" suffix(, 0)
+    }},
     {"scenarios/expense-missed-updates.yaml", (const char[]){
 #embed "../../../scenarios/expense-missed-updates.yaml" suffix(, 0)
     }},
     {"scenarios/expense-queue.yaml", (const char[]){
 #embed "../../../scenarios/expense-queue.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-sign-in.yaml", (const char[]){
+#embed "../../../scenarios/expense-sign-in.yaml" suffix(, 0)
     }},
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
@@ -252,6 +267,12 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-daily-cache.yaml", (const char[]){
 #embed "../../../scenarios/field-daily-cache.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-file-changes.yaml", (const char[]){
+#embed "../../../scenarios/field-file-changes.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-file-replaced.yaml", (const char[]){
+#embed "../../../scenarios/field-file-replaced.yaml" suffix(, 0)
     }},
     {"scenarios/field-first-use.yaml", (const char[]){
 #embed "../../../scenarios/field-first-use.yaml" suffix(, 0)
@@ -267,6 +288,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-late-answer.yaml", (const char[]){
 #embed "../../../scenarios/field-late-answer.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-midnight-abroad.yaml", (const char[]){
+#embed "../../../scenarios/field-midnight-abroad.yaml" suffix(, 0)
     }},
     {"scenarios/field-one-file-at-a-time.yaml", (const char[]){
 #embed "../../../scenarios/field-one-file-at-a-time.yaml" suffix(, 0)
@@ -286,8 +310,14 @@ static const struct cresources_file files[] = {
     {"scenarios/field-quota.yaml", (const char[]){
 #embed "../../../scenarios/field-quota.yaml" suffix(, 0)
     }},
+    {"scenarios/field-sign-in.yaml", (const char[]){
+#embed "../../../scenarios/field-sign-in.yaml" suffix(, 0)
+    }},
     {"scenarios/field-stitching.yaml", (const char[]){
 #embed "../../../scenarios/field-stitching.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-summer-time.yaml", (const char[]){
+#embed "../../../scenarios/field-summer-time.yaml" suffix(, 0)
     }},
     {"scenarios/flapping.yaml", (const char[]){
 #embed "../../../scenarios/flapping.yaml" suffix(, 0)
@@ -343,6 +373,9 @@ static const struct cresources_file files[] = {
     {"scenarios/pattern-d-page.yaml", (const char[]){
 #embed "../../../scenarios/pattern-d-page.yaml" suffix(, 0)
     }},
+    {"scenarios/pattern-pages-and-forms.yaml", (const char[]){
+#embed "../../../scenarios/pattern-pages-and-forms.yaml" suffix(, 0)
+    }},
     {"scenarios/poison-entry.yaml", (const char[]){
 #embed "../../../scenarios/poison-entry.yaml" suffix(, 0)
     }},
@@ -361,6 +394,12 @@ static const struct cresources_file files[] = {
     {"scenarios/reader-blocking-form.yaml", (const char[]){
 #embed "../../../scenarios/reader-blocking-form.yaml" suffix(, 0)
     }},
+    {"scenarios/reader-clock-back.yaml", (const char[]){
+#embed "../../../scenarios/reader-clock-back.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-clock-jumps.yaml", (const char[]){
+#embed "../../../scenarios/reader-clock-jumps.yaml" suffix(, 0)
+    }},
     {"scenarios/reader-cold-start-offline.yaml", (const char[]){
 #embed "../../../scenarios/reader-cold-start-offline.yaml" suffix(, 0)
     }},
@@ -369,6 +408,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/reader-data-saver.yaml", (const char[]){
 #embed "../../../scenarios/reader-data-saver.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-known-errors.yaml", (const char[]){
+#embed "../../../scenarios/reader-known-errors.yaml" suffix(, 0)
     }},
     {"scenarios/reader-non-blocking-form.yaml", (const char[]){
 #embed "../../../scenarios/reader-non-blocking-form.yaml" suffix(, 0)
@@ -400,8 +442,14 @@ static const struct cresources_file files[] = {
     {"scenarios/restart-with-queue.yaml", (const char[]){
 #embed "../../../scenarios/restart-with-queue.yaml" suffix(, 0)
     }},
+    {"scenarios/restored-between-changes.yaml", (const char[]){
+#embed "../../../scenarios/restored-between-changes.yaml" suffix(, 0)
+    }},
     {"scenarios/retry-after.yaml", (const char[]){
 #embed "../../../scenarios/retry-after.yaml" suffix(, 0)
+    }},
+    {"scenarios/server-restored.yaml", (const char[]){
+#embed "../../../scenarios/server-restored.yaml" suffix(, 0)
     }},
     {"scenarios/single-flight.yaml", (const char[]){
 #embed "../../../scenarios/single-flight.yaml" suffix(, 0)

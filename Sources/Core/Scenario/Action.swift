@@ -35,8 +35,34 @@ extension Scenario {
         case upgrade(version: Int)
         /// Shifts the wall clock of the device; the monotonic clock is not changed.
         case clock(shift: Nanoseconds)
+        /// Signs the user out: the client ends, and the store of the account stays on the device.
+        case signOut
+        /// Signs a user in on the device: the client starts again with that user's credentials and store.
+        case signIn(user: String)
+        /// Changes the disk of the device.
+        case disk(Disk)
+        /// Changes the server itself.
+        case server(ServerOperation)
         /// Calls a function of the app under test.
         case call(name: String, arguments: [Argument])
+    }
+
+    /// The disk of a device.
+    public enum Disk: Hashable, Sendable {
+        /// A commit succeeds at once.
+        case normal
+        /// No commit succeeds.
+        case full
+        /// A commit succeeds after this time.
+        case slow(Nanoseconds)
+    }
+
+    /// A change of the built-in server itself.
+    public enum ServerOperation: String, CaseIterable, Hashable, Sendable {
+        /// Keeps a copy of everything that the server stores, in place of an earlier copy.
+        case backup
+        /// Replaces everything that the server stores by the copy.
+        case restore
     }
 
     /// A way to resolve a conflict other than writing a new content.
@@ -164,7 +190,7 @@ extension Scenario.Action {
             case .create(let row, _, _), .edit(let row, _, _), .delete(let row), .resolve(let row, _, _),
                 .choose(let row, _), .editStale(let row, _, _), .deleteStale(let row), .keep(let row), .pin(let row):
                 row
-            case .open, .sync, .send, .kill, .start, .upgrade, .clock, .call: nil
+            case .open, .sync, .send, .kill, .start, .upgrade, .clock, .call, .signOut, .signIn, .disk, .server: nil
             }
         }
         set {
@@ -179,7 +205,7 @@ extension Scenario.Action {
             case .deleteStale: self = .deleteStale(row: row)
             case .keep: self = .keep(row: row)
             case .pin: self = .pin(row: row)
-            case .open, .sync, .send, .kill, .start, .upgrade, .clock, .call: break
+            case .open, .sync, .send, .kill, .start, .upgrade, .clock, .call, .signOut, .signIn, .disk, .server: break
             }
         }
     }
@@ -208,7 +234,8 @@ extension Scenario.Action {
 
     /// A kind of action: what it does, whatever its values are and however it was planned.
     public enum Kind: Hashable, Sendable {
-        case create, edit, delete, resolve, keep, pin, open, sync, send, kill, start, upgrade, clock, call
+        case create, edit, delete, resolve, keep, pin, open, sync, send, kill, start, upgrade, clock, call, signOut,
+            signIn, disk, server
     }
 
     /// The kind.
@@ -228,6 +255,10 @@ extension Scenario.Action {
         case .upgrade: .upgrade
         case .clock: .clock
         case .call: .call
+        case .signOut: .signOut
+        case .signIn: .signIn
+        case .disk: .disk
+        case .server: .server
         }
     }
 
@@ -237,7 +268,7 @@ extension Scenario.Action {
     /// Whether the action starts a client, or another version of it.
     var startsClient: Bool {
         switch self {
-        case .start, .upgrade: true
+        case .start, .upgrade, .signIn: true
         default: false
         }
     }
@@ -270,6 +301,10 @@ extension Scenario.Action.Kind {
         case .upgrade: "is upgraded"
         case .clock: "has its clock shifted"
         case .call: "calls"
+        case .signOut: "signs out"
+        case .signIn: "signs in"
+        case .disk: "has its disk changed"
+        case .server: "changes the server"
         }
     }
 }
@@ -283,12 +318,35 @@ extension Scenario.Action: CustomStringConvertible {
         case .choose(let row, let choice): "\(kind.verb) \(row) with \(choice.rawValue)"
         case .editStale(let row, _, _), .deleteStale(let row): "\(kind.verb) \(row) on the base read before"
         case .open(let row): "\(kind.verb) \(row ?? "the list")"
-        case .sync, .kill, .start: kind.verb
+        case .sync, .kill, .start, .signOut: kind.verb
+        case .signIn(let user): "\(kind.verb) as \(user)"
+        case .disk(let disk): "has a \(disk) disk"
+        case .server(.backup): "makes a backup of the server"
+        case .server(.restore): "restores the server's backup"
         case .send(let request): "\(kind.verb) \(request.method) \(request.path)"
         case .upgrade(let version): "\(kind.verb) to version \(version)"
         case .clock(let shift): "\(kind.verb) by \(TimeFormat.signed(shift))"
         case .call(let name, let arguments):
             "\(kind.verb) \(name)" + (arguments.first { $0.name == "note" }.map { " of \($0.value)" } ?? "")
         }
+    }
+}
+
+extension Scenario.Disk: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .normal: "normal"
+        case .full: "full"
+        case .slow(let delay): "slow (\(TimeFormat.short(delay)))"
+        }
+    }
+}
+
+extension Scenario {
+    /// The users of devices and writers, also those who sign in during the run.
+    public var users: Set<String> {
+        var found = Set(devices.map(\.user) + writers.map(\.user))
+        for step in steps { if case .signIn(let user)? = step.action?.action { found.insert(user) } }
+        return found
     }
 }

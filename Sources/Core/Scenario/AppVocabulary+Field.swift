@@ -1,7 +1,7 @@
 extension AppVocabulary {
     /// The words of the field app.
     public static let field = AppVocabulary(
-        title: "field app", actions: ["create", "edit", "pin", "open", "sync", "kill", "start", "call", "clock"],
+        title: "field app", actions: ["create", "edit", "pin", "open", "sync", "call"] + AppVocabulary.deviceActions,
         calls: [
             // Adds a note to an issue.
             Call("note", [recordArgument, "text"], needsArguments: true),
@@ -18,12 +18,12 @@ extension AppVocabulary {
         ],
         kinds: [
             RecordKind("question", fields: ["choices"]), RecordKind("issue"), RecordKind("file", fields: ["bytes"]),
-            RecordKind("schedule", fields: ["period", "grace"]),
+            RecordKind("schedule", fields: ["period", "grace", "zone", "zone-changes"]),
         ],
         settings: [
             Setting("network", .words(["unmetered", "any"])), Setting("events", .words(["on", "off"])),
             Setting("window", .time), Setting("every", .time), Setting("quota", .size),
         ],
-        screens: ["list", "loading", "no-wifi", "failed"], recordScreen: "a question, an issue or a file",
+        screens: ["list", "loading", "no-wifi", "failed", "sign-in"], recordScreen: "a question, an issue or a file",
         controls: ["add", "back", "edit", "note", "open", "pin", "resolve", "retry", "sync", "unpin"])
 }

@@ -1,7 +1,7 @@
 extension AppVocabulary {
     /// The words of the network-first reader.
     public static let reader = AppVocabulary(
-        title: "reader", actions: ["open", "sync", "kill", "start", "call"],
+        title: "reader", actions: ["open", "sync", "call"] + AppVocabulary.deviceActions,
         calls: [
             // Likes an article, or takes that back.
             .ofRecord("like"),
@@ -34,8 +34,9 @@ extension AppVocabulary {
         ],
         dialogs: ["not-saved", "not-sent", "sending"],
         toasts: [
-            "cannot-load", "cannot-save", "no-connection", "not-found", "not-responding", "received-data", "sent",
-            "sent-later",
+            "cannot-load", "cannot-save", "no-connection", "not-allowed", "not-found", "not-responding",
+            "received-data",
+            "sent", "sent-later", "sign-in",
         ],
         showsAllRecords: false)
 }

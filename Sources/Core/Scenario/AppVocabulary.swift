@@ -66,6 +66,9 @@ public struct AppVocabulary: Sendable {
     /// The argument of a call that is the name of a record.
     public static let recordArgument = "note"
 
+    /// The actions on the device of any app.
+    static let deviceActions = ["kill", "start", "sign-out", "sign-in", "disk", "clock"]
+
     /// The app in words, such as `expense app`.
     public let title: String
     /// The actions of steps.
@@ -132,14 +135,21 @@ public struct AppVocabulary: Sendable {
 
     /// The words of the expense app.
     public static let expense = AppVocabulary(
-        title: "expense app", actions: ["create", "edit", "delete", "pin", "open", "sync", "kill", "start", "call"],
+        title: "expense app",
+        actions: ["create", "edit", "delete", "pin", "open", "sync", "call"] + AppVocabulary.deviceActions,
         calls: [
             // Opens the form for a transfer of money.
             Call("transfer"),
             // Opens the page with the balance.
             Call("balance"),
+            // Opens the form that searches expenses.
+            Call("search"),
+            // Opens the page that orders a statement.
+            Call("statement"),
+            // Opens the page about the app.
+            Call("about"),
             // Fills in inputs of the open form.
-            Call("fill", ["amount", "memo", "to"]),
+            Call("fill", ["amount", "memo", "to", "title"]),
             // Submits the open form.
             Call("submit"),
             // Reads the open page again.
@@ -150,10 +160,10 @@ public struct AppVocabulary: Sendable {
             .ofRecord("unpin"),
         ],
         kinds: [RecordKind("report"), RecordKind("expense", in: "report"), RecordKind("chat")],
-        screens: ["list", "transfer", "balance"], recordScreen: "a report",
+        screens: ["list", "transfer", "search", "balance", "statement", "about"], recordScreen: "a report",
         controls: [
-            "add", "back", "balance", "delete", "dismiss", "edit", "fill", "open", "pin", "retry", "submit",
-            "transfer",
+            "about", "add", "back", "balance", "delete", "dismiss", "edit", "fill", "open", "pin", "retry", "search",
+            "statement", "submit", "transfer",
         ],
         dialogs: ["sending", "unknown-result"], toasts: ["sent"])
 }

@@ -131,6 +131,18 @@ extension Scenario.Action: EncodedValue {
         case .call(let name, let arguments):
             encoder.add(17, name)
             encoder.add(arguments)
+        case .signOut: encoder.begin(18)
+        case .signIn(let user): encoder.add(19, user)
+        case .disk(let disk):
+            encoder.begin(20)
+            switch disk {
+            case .normal: encoder.add(0)
+            case .full: encoder.add(1)
+            case .slow(let delay):
+                encoder.add(2)
+                encoder.add(delay)
+            }
+        case .server(let operation): encoder.add(21, operation.rawValue)
         }
     }
 }

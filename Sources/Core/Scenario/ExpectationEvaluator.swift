@@ -88,7 +88,8 @@ struct ExpectationEvaluator {
         guard let bound = start(of: reference), case .index(let index) = bound, case .mark(let mark) = reference,
             let step = scenario.steps.first(where: { $0.mark == mark }),
             case .when(let subject, let condition, _) = step.trigger,
-            let trigger = firstIndex(subject, condition, before: index)
+            let trigger = firstIndex(
+                subject, condition, from: step.since.flatMap { history.index(of: $0) }, before: index)
         else { return start(of: reference) }
         // An action that had to wait starts later than the state that it waited for.
         let isDelayed = time(of: bound) - history.entries[trigger].time >= ScenarioDirector.lateMin
@@ -96,9 +97,18 @@ struct ExpectationEvaluator {
     }
 
     /// Returns the index of the first entry before an index with which a device reaches a state.
-    private func firstIndex(_ subject: String, _ condition: StateCondition, before end: Int) -> Int? {
-        devices(subject).compactMap { device in
-            stateEntries[device]?.first { $0.index < end && $0.state.satisfies(condition) }?.index
+    ///
+    /// - Parameter start: The index of the mark from which the state counts; `nil` for the start of the run.
+    private func firstIndex(
+        _ subject: String, _ condition: StateCondition, from start: Int?, before end: Int
+    ) -> Int? {
+        devices(subject).compactMap { device -> Int? in
+            let entries = stateEntries[device] ?? []
+            // The state of the mark's moment counts, too.
+            if let start, entries.last(where: { $0.index <= start })?.state.satisfies(condition) == true {
+                return min(start, end)
+            }
+            return entries.first { $0.index > start ?? -1 && $0.index < end && $0.state.satisfies(condition) }?.index
         }.min()
     }
 
@@ -390,7 +400,9 @@ struct ExpectationEvaluator {
         for name in names {
             if name == "server" {
                 guard let rows = serverRows else { return nil }
-                let users = Set(scenario.devices.filter { names.contains($0.name) }.map(\.user))
+                let accounts = DeviceAccounts(scenario, history)
+                let users = Set(
+                    scenario.devices.filter { names.contains($0.name) }.map { accounts.user(of: $0.name) ?? $0.user })
                 let shown = rows.filter { users.isEmpty || users.contains($0.user) }
                 sides.append((name, Set(shown.map { Seen(name: $0.name, title: $0.title, text: $0.text) })))
             } else {

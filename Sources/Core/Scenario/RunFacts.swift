@@ -107,7 +107,8 @@ struct RunFacts {
     /// The index of the entry with which the notes were read; that of the end without one.
     private(set) var endIndex: Int
     private(set) var firstBytesChanged: (index: Int, device: String, text: String)?
-    private let users: [String: String]
+    /// The users of devices and writers.
+    let accounts: DeviceAccounts
     /// Actors that send requests past their clients' queues.
     private let senders: Set<String>
     /// Devices among these, and writers whose requests name no note.
@@ -140,10 +141,8 @@ struct RunFacts {
         self.lateness = lateness
         wasAborted = history.wasAborted
         endIndex = history.entries.count
-        var users: [String: String] = [:]
-        for writer in scenario.writers { users[writer.name] = writer.user }
-        for device in scenario.devices { users[device.name] = device.user }
-        self.users = users
+        let accounts = DeviceAccounts(scenario, history)
+        self.accounts = accounts
         var (senders, nameless): (Set<String>, Set<String>) = ([], [])
         let writers = Set(scenario.writers.map(\.name))
         for step in scenario.steps {
@@ -160,12 +159,16 @@ struct RunFacts {
             default: continue
             }
         }
-        restored = Self.restored(history, exchanges, users)
+        restored = Self.restored(history, exchanges, accounts)
         let restored = restored
+        // A change of a user who is signed out at the end is in a store that nothing shows.
         self.changes = changes.filter { change in
-            users[change.device].map { !restored.contains(Note(user: $0, row: change.row)) } ?? true
+            !accounts.changes(of: change.device, after: change.startIndex)
+                && accounts.user(of: change.device).map { !restored.contains(Note(user: $0, row: change.row)) } ?? true
         }
-        devices = scenario.devices.map { Device(device: $0) }
+        devices = scenario.devices.map { device in
+            Device(device: device.replacing(\.user, accounts.user(of: device.name) ?? device.user))
+        }
         collect()
         for note in restored {
             for index in devices.indices where devices[index].device.user == note.user {
@@ -196,7 +199,7 @@ struct RunFacts {
     /// Returns the notes of which an actor has sent a POST after its user has resolved a conflict: the deleted note gets
     /// another identifier.
     private static func restored(
-        _ history: History, _ exchanges: [History.Exchange], _ users: [String: String]
+        _ history: History, _ exchanges: [History.Exchange], _ accounts: DeviceAccounts
     ) -> Set<Note> {
         var posts: [Int: History.Exchange] = [:]
         for exchange in exchanges where exchange.method == "POST" && exchange.row != nil {
@@ -208,7 +211,7 @@ struct RunFacts {
         for (index, entry) in history.entries.enumerated() {
             if case .action(let actor, let action) = entry.event {
                 if action.kind == .resolve, let row = action.row { resolved.insert([actor, row]) }
-            } else if let post = posts[index], let row = post.row, let user = users[post.actor],
+            } else if let post = posts[index], let row = post.row, let user = accounts.user(of: post.actor, at: index),
                 resolved.contains([post.actor, row])
             {
                 found.insert(Note(user: user, row: row))
@@ -277,7 +280,9 @@ struct RunFacts {
     // MARK: Actors
 
     /// Returns the user of a device or writer.
-    func user(of actor: String) -> String? { users[actor] }
+    ///
+    /// - Parameter index: The entry; by default the end.
+    func user(of actor: String, at index: Int = .max) -> String? { accounts.user(of: actor, at: index) }
 
     /// Returns the facts of a device; `nil` for a writer.
     func device(_ name: String) -> Device? { devices.first { $0.name == name } }
@@ -289,7 +294,7 @@ struct RunFacts {
 
     /// Whether any device of a user sends requests past its queue, or a writer one about a note without a name. Requests
     /// of a writer about a note with a name are writes like its others.
-    func hasRawRequests(of user: String) -> Bool { nameless.contains { users[$0] == user } }
+    func hasRawRequests(of user: String) -> Bool { nameless.contains { self.user(of: $0) == user } }
 
     /// The longest time that a client needs without waiting for the network.
     var promptMax: Nanoseconds { world?.isSimulated == true ? .milliseconds(50) : .seconds(1) }
@@ -298,7 +303,9 @@ struct RunFacts {
 
     /// Returns the note that an exchange concerns.
     func note(of exchange: History.Exchange) -> Note? {
-        guard let row = exchange.row, let user = users[exchange.actor] else { return nil }
+        guard let row = exchange.row, let user = accounts.user(of: exchange.actor, at: exchange.sentIndex) else {
+            return nil
+        }
         return Note(user: user, row: row)
     }
 

@@ -143,6 +143,9 @@ public struct Scenario: Sendable {
 
         /// The event that triggers the step.
         public var trigger: Trigger
+        /// With a state as the trigger: the mark from which the state counts, and from which its limit counts; `nil` for
+        /// the start of the run.
+        public var since: String?
         /// The action and its device or writer; `nil` if the step only sets a mark.
         public var action: (actor: String, action: Action)?
         /// The mark set by the step.
@@ -174,7 +177,8 @@ extension Scenario.Step: CustomStringConvertible {
         case .at(let time): return "step: \(what) at \(TimeFormat.seconds(time))"
         case .after(let mark, let delay):
             return "step: \(what) \(delay > .zero ? "\(TimeFormat.seconds(delay)) " : "")after \(mark)"
-        case .when(let device, let condition, _): return "step: \(what) when \(device) \(condition)"
+        case .when(let device, let condition, _):
+            return "step: \(what) when \(device) \(condition)" + (since.map { " after \($0)" } ?? "")
         }
     }
 }

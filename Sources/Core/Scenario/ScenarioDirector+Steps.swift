@@ -109,7 +109,7 @@ extension ScenarioDirector {
             return
         }
         let waiting = WaitingAction(step: due.step, action: action, planned: due.planned)
-        guard case .kill = action else { return actors[index].queue.append(waiting) }
+        guard action == .kill || action == .signOut else { return actors[index].queue.append(waiting) }
         // A kill waits for nothing: that is its purpose.
         guard actors[index].isRunning else { return fail(due.step, .notRunning(name)) }
         giveUp(index)
@@ -142,7 +142,11 @@ extension ScenarioDirector {
                 order(.startClient(newAct(step: waiting.step, index, change: .start), device: name))
             } else {
                 var isUpgrade = false
-                if case .upgrade = waiting.action { isUpgrade = true }
+                // The client starts again: another version of it, or that of another user.
+                switch waiting.action {
+                case .upgrade, .signIn: isUpgrade = true
+                default: break
+                }
                 guard actors[index].isRunning || isUpgrade else {
                     if let step = waiting.step { fail(step, .notRunning(name)) }
                     continue

@@ -27,6 +27,8 @@ struct StepPlan {
     /// The number of steps that can still set each mark.
     private var setters: [String: Int] = [:]
     private var states: [String: History.DeviceState] = [:]
+    /// The times of the marks that are set.
+    private var markTimes: [String: Nanoseconds] = [:]
     private var isCancelled = false
 
     init(_ scenario: Scenario) {
@@ -42,10 +44,10 @@ struct StepPlan {
         }
         timed.sort { ($0.planned, $0.step) < ($1.planned, $1.step) }
         for (index, step) in steps.enumerated() {
-            guard case .after(let mark, _) = step.trigger, setters[mark] == nil,
-                waitingForMark[mark]?.contains(index) == true
-            else { continue }
+            guard let mark = step.awaitedMark, setters[mark] == nil else { continue }
+            if case .after = step.trigger, waitingForMark[mark]?.contains(index) != true { continue }
             waitingForMark[mark]?.removeAll { $0 == index }
+            waitingForState.removeAll { $0 == index }
             miss(index, .markUnknown(mark))
         }
     }
@@ -66,14 +68,17 @@ struct StepPlan {
         var next = timed.first?.planned
         for step in waitingForState {
             // The window includes its end.
-            let end = within(step) + Nanoseconds(1)
+            guard let end = end(step).map({ $0 + Nanoseconds(1) }) else { continue }
             next = next.map { min($0, end) } ?? end
         }
         return next
     }
 
-    private func within(_ step: Int) -> Nanoseconds {
-        if case .when(_, _, let within) = steps[step].trigger { within } else { Nanoseconds(.max) }
+    /// Returns the time by which the state of a step must be reached; `nil` while its mark is not set.
+    private func end(_ step: Int) -> Nanoseconds? {
+        guard case .when(_, _, let within) = steps[step].trigger else { return Nanoseconds(.max) }
+        guard let mark = steps[step].since else { return within }
+        return markTimes[mark].map { $0 + within }
     }
 
     // MARK: Inputs
@@ -81,12 +86,15 @@ struct StepPlan {
     /// Records that a mark was set; only the first time counts.
     mutating func markSet(_ mark: String, at time: Nanoseconds) {
         guard setMarks.insert(mark).inserted else { return }
+        markTimes[mark] = time
         for step in waitingForMark.removeValue(forKey: mark) ?? [] {
             guard case .after(_, let delay) = steps[step].trigger else { continue }
             let entry = Due(step: step, planned: time + delay)
             let index = timed.firstIndex { ($0.planned, $0.step) > (entry.planned, entry.step) } ?? timed.count
             timed.insert(entry, at: index)
         }
+        // The state may hold already.
+        checkStates(at: time)
     }
 
     /// Records that a step has not taken effect and never will, so that it does not set its mark.
@@ -100,6 +108,11 @@ struct StepPlan {
                 missed.append(Missed(step: waiting, reason: .markNotSet(mark)))
                 lost.append(waiting)
             }
+            for waiting in waitingForState where steps[waiting].since == mark {
+                missed.append(Missed(step: waiting, reason: .markNotSet(mark)))
+                lost.append(waiting)
+            }
+            waitingForState.removeAll { steps[$0].since == mark }
         }
     }
 
@@ -115,8 +128,8 @@ struct StepPlan {
         due += timed.prefix(count)
         timed.removeFirst(count)
         let waiting = waitingForState
-        waitingForState = waiting.filter { now <= within($0) }
-        for step in waiting where now > within(step) {
+        waitingForState = waiting.filter { step in end(step).map { now <= $0 } ?? true }
+        for step in waiting where end(step).map({ now > $0 }) ?? false {
             guard case .when(let device, let condition, let end) = steps[step].trigger else { continue }
             miss(step, .stateNotReached(device: device, condition, within: end))
         }
@@ -127,9 +140,9 @@ struct StepPlan {
         if isCancelled { return }
         var rest: [Int] = []
         for step in waitingForState {
-            guard case .when(let device, let condition, let within) = steps[step].trigger else { continue }
+            guard case .when(let device, let condition, _) = steps[step].trigger else { continue }
             let isReached = states.contains { isSubject($0.key, device) && $0.value.satisfies(condition) }
-            if now <= within, isReached {
+            if let end = end(step), now <= end, isReached {
                 due.append(Due(step: step, planned: now))
             } else {
                 rest.append(step)
@@ -175,4 +188,15 @@ struct StepPlan {
 
     /// Returns the next step that was missed; `nil` if there is none.
     mutating func takeMissed() -> Missed? { missed.isEmpty ? nil : missed.removeFirst() }
+}
+
+extension Scenario.Step {
+    /// The mark that must be set before the step can be due; `nil` for none.
+    var awaitedMark: String? {
+        switch trigger {
+        case .at: nil
+        case .after(let mark, _): mark
+        case .when: since
+        }
+    }
 }

@@ -106,7 +106,9 @@ struct WriteEffects {
                 if isSame(stepTitle, title) && isSame(stepText, text) { creations += 1 }
             // A note that is edited or resolved after its deletion may be created again.
             case .edit, .editStale, .resolve, .choose, .keep, .call, .send: others += 1
-            case .delete, .deleteStale, .pin, .open, .sync, .kill, .start, .upgrade, .clock: break
+            case .delete, .deleteStale, .pin, .open, .sync, .kill, .start, .upgrade, .clock, .signOut, .signIn, .disk,
+                .server:
+                break
             }
         }
         return creations == 0 ? 0 : creations + others

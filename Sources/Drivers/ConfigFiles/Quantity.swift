@@ -193,7 +193,20 @@ enum Quantity {
 
     /// Returns a time or duration of a timeline: `20s`, `3m20s`, `1h`, `200 ms`, up to ``LinkModel/Timeline/timeMax``.
     static func time(_ text: String) throws(ParseError) -> Nanoseconds {
-        let expected = "a time such as '20s', '3m20s' or '200ms'"
+        try time(text, max: Timeline.timeMax, "24 hours", expected: "a time such as '20s', '3m20s' or '200ms'")
+    }
+
+    /// The greatest shift of a clock: a year.
+    static let shiftMax = Nanoseconds.seconds(366 * 86_400)
+
+    /// Returns the size of a shift of a clock: `6h`, `1d12h`, up to 366 days.
+    static func shift(_ text: String) throws(ParseError) -> Nanoseconds {
+        try time(text, max: shiftMax, "366 days", expected: "a shift such as '6h', '2d' or '30m'")
+    }
+
+    private static func time(
+        _ text: String, max: Nanoseconds, _ maxText: String, expected: String
+    ) throws(ParseError) -> Nanoseconds {
         var rest = text
         var total: Int64 = 0
         var lastScale = Int64.max
@@ -205,19 +218,20 @@ enum Quantity {
             let unit = rest.dropFirst(piece.count).prefix { $0.isLetter }
             let (number, _) = try split(String(piece), expected: expected)
             let scales: [Substring: Int64] = [
-                "h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000,
-            ]
+                "d": max > Timeline.timeMax ? 86_400_000_000_000 : 0, "h": 3_600_000_000_000, "m": 60_000_000_000,
+                "s": 1_000_000_000, "ms": 1_000_000,
+            ].filter { $0.value > 0 }
             guard let scale = scales[unit] else { throw unitError(text, String(unit), expected) }
-            guard scale < lastScale, let count = number.scaled(by: scale), count <= Timeline.timeMax.count else {
+            guard scale < lastScale, let count = number.scaled(by: scale), count <= max.count else {
                 throw ParseError(
-                    message: "'\(abbreviated(text))' is out of range; expected \(expected), up to 24 hours")
+                    message: "'\(abbreviated(text))' is out of range; expected \(expected), up to \(maxText)")
             }
             lastScale = scale
             total += count
             rest = String(rest.dropFirst(piece.count + unit.count)).trimmed
         } while !rest.isEmpty
-        guard total <= Timeline.timeMax.count else {
-            throw ParseError(message: "'\(abbreviated(text))' is more than 24 hours")
+        guard total <= max.count else {
+            throw ParseError(message: "'\(abbreviated(text))' is more than \(maxText)")
         }
         return Nanoseconds(total)
     }

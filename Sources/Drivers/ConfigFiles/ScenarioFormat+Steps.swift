@@ -6,7 +6,8 @@ internal import Yams
 /// Steps and the workload.
 extension ScenarioFormat {
     static let steps: [Object] = [
-        step.object, action.object, writerAction.object, request.object, clock.object, workload.object, mix.object,
+        step.object, action.object, writerAction.object, request.object, clock.object, disk.object, workload.object,
+        mix.object,
     ]
 
     static let step = FormatMapping<Scenario.Step>(
@@ -25,7 +26,11 @@ extension ScenarioFormat {
                 set: { $0.trigger = .when(device: $1.device, $1.condition, within: Timeline.timeMax) }),
             .key(
                 "within", \.trigger.within, .time, default: Timeline.timeMax, as: "the whole run",
-                "With `when`: the time from the start of the run by which the state must be reached."),
+                "With `when`: the time from the start of the run, or from the mark of `since`, by which the state must be "
+                    + "reached."),
+            .optional(
+                "since", \.since, .mark, default: "the start of the run",
+                "With `when`: the mark from which the state counts; a state that holds then counts, too."),
             .optional(
                 "mark", \.mark, .word(.name(.newMark)) { node, _ in node.scalar?.string },
                 "A name for the step, to which other parts of the file refer. It is set when the action has taken "
@@ -36,7 +41,7 @@ extension ScenarioFormat {
                     + "performed."),
         ],
         named: .init(
-            NamedKeys(.actor, .either([.object("action"), .object("writer-action")]), after: 5),
+            NamedKeys(.actor, .either([.object("action"), .object("writer-action")]), after: 6),
             names: { $0.deviceNames + $0.writerNames }, read: { $0.reader.readAction($0, &$1) }),
         blank: { Scenario.Step(trigger: .at(.zero), action: nil, mark: nil, location: $0) },
         check: { $1.reader.check($0, $1) })
@@ -102,6 +107,23 @@ extension ScenarioFormat {
             "Shifts the device's wall clock. In the reference client, only the dates of changes depend on it.",
             get: { if case .clock(let shift) = $0 { shift } else { nil } }, set: { $0 = .clock(shift: $1) }),
         .alternative(
+            "disk",
+            .words([("normal", .normal), ("full", .full)]).orMapping(.object(disk)) { disk in
+                if case .slow = disk { false } else { true }
+            },
+            "Changes the disk of the device: while it is `full`, no commit of the client succeeds; with `delay`, each "
+                + "takes this time.",
+            get: { if case .disk(let disk) = $0 { disk } else { nil } }, set: { $0 = .disk($1) }),
+        .alternative(
+            "sign-out", .choice(["now"]),
+            "Signs the user out: the client ends, and the store of the account stays on the device. Only for apps.",
+            get: { $0 == .signOut ? "now" : nil }, set: { action, _ in action = .signOut }),
+        .alternative(
+            "sign-in", .text,
+            "Signs a user in: the client starts again with the credentials of this user and the store of the account. Only "
+                + "for apps.",
+            get: { if case .signIn(let user) = $0 { user } else { nil } }, set: { $0 = .signIn(user: $1) }),
+        .alternative(
             "call", .text,
             "Calls a function of the app under test, with the arguments `with`. The reference client has `retry` "
                 + "(sends a parked change again) and `dismiss` (discards it), each with `note`. For the functions of an app see "
@@ -136,13 +158,19 @@ extension ScenarioFormat {
         "raw", .object(request), "Sends a request as given.",
         get: { if case .send(let request) = $0 { request } else { nil } }, set: { $0 = .send($1) })
 
+    private static let serverOperation = FormatKey<Scenario.Action>.alternative(
+        "server", FormatCodec<Scenario.ServerOperation>.word,
+        "`backup`: the server keeps a copy of all that it stores, in place of an earlier copy. `restore`: the copy replaces "
+            + "all that it stores. Only for the built-in server.",
+        get: { if case .server(let operation) = $0 { operation } else { nil } }, set: { $0 = .server($1) })
+
     private static let stale = FormatKey<Scenario.Action>.key(
         "stale", \.isStale, .boolean, default: false,
         "With `edit` and `delete`: the writer sends the revision that it read before, instead of reading first. Any "
             + "response ends the step, whatever its status.")
 
     static let writerAction = FormatMapping<Scenario.Action>(
-        "writer-action", "an action", changes + [raw] + content + [stale],
+        "writer-action", "an action", changes + [raw, serverOperation] + content + [stale],
         blank: { _ in .sync }, check: { $1.reader.check($0, $1) })
 
     private static let request = FormatMapping<Scenario.RawRequest>(
@@ -164,8 +192,14 @@ extension ScenarioFormat {
         [
             .required(
                 "wall", \.self, .signedTime,
-                "The shift of the wall clock, such as `+6h`. The monotonic clock is not changed.")
+                "The shift of the wall clock, such as `+6h` or `-30d`. The monotonic clock is not changed.")
         ], blank: { _ in .zero })
+
+    private static let disk = FormatMapping<Scenario.Disk>(
+        "disk", "'disk'",
+        [
+            .required("delay", \.delay, .time, "The time that each commit takes.")
+        ], blank: { _ in .slow(.zero) })
 
     // MARK: The workload
 
@@ -254,6 +288,13 @@ extension Scenario.Action {
             default: break
             }
         }
+    }
+}
+
+extension Scenario.Disk {
+    fileprivate var delay: Nanoseconds {
+        get { if case .slow(let delay) = self { delay } else { .zero } }
+        set { self = .slow(newValue) }
     }
 }
 

@@ -35,6 +35,7 @@ extension ScenarioReader {
         case .choose(_, let choice) where hasContent:
             reader.report(
                 "'with: \(choice.rawValue)' has no 'title' and no 'text'; only 'with: write' does", at: fields["with"])
+        case .signOut, .signIn, .disk: return isPossible(action, value, of: subject)
         case .upgrade(let version): return isVersion(version, value, of: subject)
         case .call(let name, _): return isCall(name, value, fields["with"], of: subject)
         default: break

@@ -55,6 +55,8 @@ extension ScenarioReader {
                 apps[actor] != owner, !programNames.contains(actor)
             else { continue }
             let isWriter = writerNames.contains(actor)
+            // A writer changes what the service has at the start, as another client of its user would.
+            if isWriter, action.kind != .create, scenario.records.contains(where: { $0.row == row }) { continue }
             let client = isWriter ? "a writer" : "the \(apps[actor]?.vocabulary.title ?? "reference client")"
             report(
                 "'\(row)' is a record of the \(owner.vocabulary.title), which \(client) does not have; let a device with "
@@ -67,6 +69,9 @@ extension ScenarioReader {
     private func checkClient(of device: String, _ scenario: Scenario, _ order: StepOrder) {
         let steps = scenario.steps
         let acting = steps.indices.filter { steps[$0].action?.actor == device && !steps[$0].isOptional }
+        // A client that signs in starts, whether it runs or not.
+        let hasAccounts = acting.contains { [.signIn, .signOut].contains(steps[$0].action?.action.kind) }
+        if hasAccounts { return }
         let changes = acting.filter { steps[$0].action?.action == .kill || steps[$0].action?.action == .start }
         // When a fault kills the client is not known.
         if scenario.faults.contains(where: { $0.mayKill(device) }) { return }

@@ -7,7 +7,7 @@ extension ScenarioReader {
         let users = Dictionary(
             scenario.devices.map { ($0.name, $0.user) } + scenario.writers.map { ($0.name, $0.user) }
         ) { first, _ in first }
-        let names = Set(users.values).sorted()
+        let names = scenario.users.sorted()
         guard names.count > 1 else { return }
         var owners: [String: String] = [:]
         for step in scenario.steps {

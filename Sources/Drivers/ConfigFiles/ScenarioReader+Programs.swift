@@ -36,6 +36,9 @@ extension ScenarioReader {
                 reader.report("the program of \(name) has no adapter, so its state is not known", at: step.location)
             }
         }
+        for step in scenario.steps where step.action?.action.kind == .server && scenario.server != .builtIn {
+            reader.report("only the built-in server can be restored from a backup", at: step.location)
+        }
         if scenario.speaksTLS {
             for device in scenario.devices where !device.runsProgram {
                 reader.report(

@@ -36,6 +36,21 @@ extension ScenarioReader {
         return false
     }
 
+    /// Returns whether the client of a device can sign in and out, or have another disk; reports one that cannot.
+    func isPossible(_ action: Scenario.Action, _ node: Node, of device: String) -> Bool {
+        if apps[device] != nil { return true }
+        if programNames.contains(device) {
+            reader.report(
+                "a program has its own accounts and its own files; let it act by 'call'", at: node)
+            return false
+        }
+        if case .disk = action { return true }
+        reader.report(
+            "the reference client has one account for each store; another account is another device, or an app",
+            at: node)
+        return false
+    }
+
     /// Returns whether an app has a call with these arguments; reports what it does not have.
     private func isCall(_ name: String, _ node: Node, _ arguments: Node?, of app: AppVocabulary) -> Bool {
         let known = app.calls.map(\.name)
@@ -111,7 +126,7 @@ extension ScenarioReader {
         }
         if scenario.server != .builtIn {
             reader.report("an app needs the built-in server", at: fields["server"])
-        } else if let node = fields["explore"] ?? fields["workload"] {
+        } else if let node = fields["workload"] {
             reader.report("the drawn actions are for notes; an app has others", at: node)
         }
         for record in scenario.records {

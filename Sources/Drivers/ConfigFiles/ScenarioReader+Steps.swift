@@ -45,7 +45,8 @@ extension ScenarioReader {
         guard fields.only(of: triggers, expected: "a step needs one of 'at', 'after' and 'when'") != nil else {
             return false
         }
-        for (key, owner) in [("delay", "after"), ("within", "when")] where fields[key] != nil && fields[owner] == nil {
+        for (key, owner) in [("delay", "after"), ("within", "when"), ("since", "when")]
+        where fields[key] != nil && fields[owner] == nil {
             reader.report("'\(key)' has no effect without '\(owner)'", at: fields[key])
         }
         return true

@@ -141,7 +141,7 @@ extension ScenarioReader {
             return nil
         }
         do {
-            let time = try Quantity.time(String(text.dropFirst()))
+            let time = try Quantity.shift(String(text.dropFirst()))
             return sign == "-" ? .zero - time : time
         } catch {
             reader.report(error.message, at: node)

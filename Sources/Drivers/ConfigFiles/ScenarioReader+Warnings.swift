@@ -18,7 +18,10 @@ extension ScenarioReader {
     private func warnOfMarks(_ scenario: Scenario) {
         var used: Set<String> = []
         func use(_ reference: TimeReference?) { if case .mark(let mark)? = reference { used.insert(mark) } }
-        for step in scenario.steps { if case .after(let mark, _) = step.trigger { used.insert(mark) } }
+        for step in scenario.steps {
+            if case .after(let mark, _) = step.trigger { used.insert(mark) }
+            if let mark = step.since { used.insert(mark) }
+        }
         for expectation in scenario.expectations {
             switch expectation.kind {
             case .traffic(let traffic), .sometimesTraffic(let traffic):
@@ -49,7 +52,7 @@ extension ScenarioReader {
             if within == .zero {
                 reader.warn("'within: 0s' leaves no time, so \(name) is unlikely to be reached", at: step.location)
             }
-            if within > end(of: scenario), within < .seconds(24 * 3600) {
+            if step.since == nil, within > end(of: scenario), within < .seconds(24 * 3600) {
                 reader.warn(
                     "'within' is later than the end of the script, \(TimeFormat.short(end(of: scenario)))",
                     at: step.location)

@@ -135,7 +135,8 @@ public enum ScenarioSchema {
             return .object([("type", .text("number")), ("minimum", .number(0)), ("maximum", .number(1))])
         case .boolean: return words(["true", "false"])
         case .time: return pattern(ScenarioFormat.timePattern)
-        case .signedTime: return pattern(ScenarioFormat.timePattern.replacing("^(?=.)", with: "^[+-](?=.)"))
+        case .signedTime:
+            return pattern(ScenarioFormat.timePattern.replacing("^(?=.)", with: #"^[+-](?=.)(\d+(\.\d+)? *d)? *"#))
         case .percentage:
             return anyOf([pattern(#"^\d+(\.\d+)? *%$"#), .object([("enum", .list([.number(0), .text("0")]))])])
         case .size:

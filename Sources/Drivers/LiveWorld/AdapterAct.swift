@@ -46,7 +46,7 @@ struct AdapterAct: Sendable {
             add("name", name)
             if let note = action.subject, identifier(note) != nil { addNote(note) }
             members.append(("args", JSONText.object(arguments.map { ($0.name, JSONText.string($0.value)) })))
-        case .sync, .kill, .start: break
+        case .sync, .kill, .start, .signOut, .signIn, .disk, .server: break
         }
         name = Self.name(of: action)
         self.members = members
@@ -81,6 +81,7 @@ struct AdapterAct: Sendable {
         case .upgrade: "upgrade"
         case .clock: "clock"
         case .call: "call"
+        case .signOut, .signIn, .disk, .server: "\(action)"
         }
     }
 

@@ -13,11 +13,14 @@ actor AppDriver: ClientDriver {
     let world: World
     let link: DeviceLink
     var isStopped = false
-    private let user: String
+    private var user: String
     private let app: Scenario.App
     private let settings: RecordFields
     private let behavior: RunBehavior
-    private let storePath: String
+    private let folder: RunFolder
+    /// The files of the stores by their names, one for each account.
+    private var storePaths: [String: String] = [:]
+    private nonisolated let disk = DiskState()
     private var client: AppClient?
     private var interface = NetworkInterface(isUp: true)
     /// The shift of the wall clock.
@@ -38,7 +41,7 @@ actor AppDriver: ClientDriver {
         user = device.user
         self.world = world
         self.behavior = behavior
-        storePath = folder.path("\(device.name).db")
+        self.folder = folder
         ids = RandomIdentifiers(seed: world.seed, "user/\(device.name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(device.name)")
         link = try await DeviceLink(of: device, in: world, server: server)
@@ -80,6 +83,7 @@ actor AppDriver: ClientDriver {
         let host = "127.0.0.1:\(link.port)"
         let (app, settings, seed, behavior) = (app, settings, seeds.bits(), behavior)
         let (timeouts, wallShift) = (HTTPTimeouts(world.scenario.policy), wallShift)
+        let storePath = storePath(of: user)
         let target = ClientChannels.Target(host: "127.0.0.1", port: link.port) { [link] in link.isNameResolved }
         var configuration = AppClient.Configuration(target: target, storePath: storePath) { state in
             try app.start(
@@ -90,7 +94,27 @@ actor AppDriver: ClientDriver {
         }
         configuration.interface = interface
         configuration.mustEnd = { [world, name] in world.mustEnd(name) }
+        configuration.beforeCommit = { [disk] in disk.beforeCommit() }
         return configuration
+    }
+
+    /// Returns the file of the store of an account.
+    private func storePath(of user: String) -> String {
+        let store = behavior.storeName(of: user)
+        if let path = storePaths[store] { return path }
+        let path = folder.path(storePaths.isEmpty ? "\(name).db" : "\(name)-\(storePaths.count + 1).db")
+        storePaths[store] = path
+        return path
+    }
+
+    /// Starts the client with the credentials and the store of a user.
+    private func signIn(_ user: String) async throws {
+        let wasRunning = client != nil
+        await kill()
+        if wasRunning { world.record(.stopped(device: name)) }
+        self.user = user
+        try await start()
+        world.record(.started(device: name))
     }
 
     func start() async throws {
@@ -125,6 +149,8 @@ actor AppDriver: ClientDriver {
             try await client?.setClock(milliseconds: Self.milliseconds(shiftedBy: wallShift))
             return
         }
+        if case .disk(let disk) = action { return self.disk.set(disk) }
+        if case .signIn(let user) = action { return try await signIn(user) }
         guard let client else { throw ActionError("\(name) is not running") }
         let act = try world.withRecorder { recorder throws(ActionError) in
             let act = try AppUserAct(action, recorder, ids: ids)

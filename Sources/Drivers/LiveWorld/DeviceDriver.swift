@@ -15,6 +15,7 @@ actor DeviceDriver: ClientDriver {
     private let user: String
     private let adapt: RunBehavior.ClientAdaptation
     private let storePath: String
+    private nonisolated let disk = DiskState()
     private var client: SyncClient?
     private var interface = NetworkInterface(isUp: true)
     /// The tokens that the device keeps for the next start of its client; `nil` if it has none.
@@ -91,6 +92,7 @@ actor DeviceDriver: ClientDriver {
         configuration.policy.heldKinds = version.heldKinds
         configuration.seed = seeds.bits()
         configuration.mustEnd = { [world, name] in world.mustEnd(name) }
+        configuration.beforeCommit = { [disk] in disk.beforeCommit() }
         configuration.isHostResolvable = { [link] in link.isNameResolved }
         return configuration
     }
@@ -139,6 +141,7 @@ actor DeviceDriver: ClientDriver {
             wallShift = wallShift + shift
             return
         }
+        if case .disk(let disk) = action { return self.disk.set(disk) }
         if case .open(let row) = action { return try await open(row, client) }
         let wallShift = wallShift
         let known = await known(action.row, client)

@@ -222,6 +222,13 @@ final class World: Sendable {
     /// Returns the tokens with which a device of a user authenticates; `nil` if it sends the password.
     func signIn(_ user: String) throws(SetupError) -> SyncTokens? { try notes?.signIn(user) ?? nil }
 
+    /// Executes an action of a writer that concerns the server itself, or a record of an app's service. Returns whether it
+    /// is one.
+    func execute(_ action: Scenario.Action, of user: String) throws(ActionError) -> Bool {
+        let recorder = state.withLock { $0.recorder }
+        return try notes?.execute(action, of: user, recorder) ?? false
+    }
+
     /// Reports that the setup of a device is complete, or why it failed.
     func prepared(_ device: String, failure: String? = nil) {
         fact { state, now in

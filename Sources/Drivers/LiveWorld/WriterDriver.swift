@@ -36,6 +36,7 @@ actor WriterDriver {
     }
 
     private func perform(_ action: Scenario.Action) async throws {
+        if try world.execute(action, of: user) { return }
         let date = SyncClient.date()
         client = try world.withRecorder { recorder throws(ActionError) in
             var client = client

@@ -28,9 +28,33 @@ extension FieldService: AppService {
             guard let length = milliseconds("period", default: 86_400),
                 let grace = milliseconds("grace", default: 86_400)
             else { return false }
-            return seed(.schedule(length: length, grace: grace), owner: owner)
+            guard let zone = Int(field("zone") ?? "0"),
+                (-Self.zoneSecondsMax...Self.zoneSecondsMax).contains(zone),
+                let changes = changes(field("zone-changes") ?? "")
+            else { return false }
+            let calendar = FieldCalendar(offset: zone * 1000, changes: changes)
+            return seed(.schedule(length: length, grace: grace, calendar: calendar), owner: owner)
         default: return false
         }
+    }
+
+    /// The greatest offset of a zone in seconds, in both directions.
+    private static let zoneSecondsMax = 86_400
+    /// The greatest time of a change of an offset in seconds since 1970: the year 9999.
+    private static let changeSecondsMax = 253_402_300_799
+
+    /// Returns the changes of an offset, such as `1774746000 7200, 1792890000 3600`: seconds since 1970, and seconds to the
+    /// east of Greenwich; `nil` if one is invalid.
+    private func changes(_ text: String) -> [FieldCalendar.Change]? {
+        let parts = text.split(separator: ",")
+        let changes = parts.compactMap { part -> FieldCalendar.Change? in
+            let numbers = part.split(separator: " ").compactMap { Int($0) }
+            guard numbers.count == 2, (0...Self.changeSecondsMax).contains(numbers[0]),
+                (-Self.zoneSecondsMax...Self.zoneSecondsMax).contains(numbers[1])
+            else { return nil }
+            return FieldCalendar.Change(start: numbers[0] * 1000, offset: numbers[1] * 1000)
+        }
+        return changes.count == parts.count && changes.count <= FieldCalendar.changesMax ? changes : nil
     }
 
     func shownRecords(of user: String) -> [ServiceRecord] {

@@ -20,6 +20,11 @@ protocol AppService: Sendable {
     func seed(_ record: Scenario.SeedRecord, key: String, parent: String?, owner: String) -> Bool
     /// The records of a user.
     func shownRecords(of user: String) -> [ServiceRecord]
+    /// Changes the title, the text or both of a record as its other clients would; `nil` keeps one. Without both the
+    /// record is deleted. Returns whether the service has made the change.
+    func change(_ key: String, title: String?, text: String?, owner: String) -> Bool
+    /// Returns the restoration of everything that the service stores now.
+    func backup() -> @Sendable () -> Void
     /// Returns the response to a request.
     ///
     /// - Parameters:
@@ -83,6 +88,17 @@ struct AppServices: Sendable {
         Scenario.App.allCases.flatMap { services[$0]?.shownRecords(of: user) ?? [] }
     }
 
+    /// Changes or deletes a record of a user. Returns whether a service has made the change.
+    func change(_ key: String, title: String?, text: String?, owner: String) -> Bool {
+        services.values.contains { $0.change(key, title: title, text: text, owner: owner) }
+    }
+
+    /// Returns the restoration of everything that the services store now.
+    func backup() -> @Sendable () -> Void {
+        let restorations = services.values.map { $0.backup() }
+        return { for restore in restorations { restore() } }
+    }
+
     /// The services as a part of the notes server; `nil` without a service.
     ///
     /// - Parameter now: Returns the milliseconds since 1970.
@@ -114,6 +130,11 @@ extension ExpenseService: AppService {
         if let text = record.text { fields.append((name: "amount", value: text)) }
         if record.isApproved { fields.append((name: "state", value: "approved")) }
         return seed(ExpenseRecord(key: key, kind: kind, parent: parent, fields: fields), owner: owner)
+    }
+
+    func change(_ key: String, title: String?, text: String?, owner: String) -> Bool {
+        let fields = [("title", title), ("amount", text)].compactMap { name, value in value.map { (name, $0) } }
+        return change(key, fields: fields.isEmpty ? nil : fields, owner: owner)
     }
 
     func shownRecords(of user: String) -> [ServiceRecord] {

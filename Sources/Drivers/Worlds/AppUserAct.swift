@@ -45,7 +45,9 @@ public struct AppUserAct: Sendable {
                 }
             }
             act = .call(name, record, fields)
-        case .resolve, .choose, .editStale, .deleteStale, .keep, .send, .kill, .start, .upgrade, .clock:
+        case .resolve, .choose, .editStale, .deleteStale, .keep, .send, .kill, .start, .upgrade, .clock, .signOut,
+            .signIn,
+            .disk, .server:
             throw ActionError(AppActError.unknown.description)
         }
         newRecord = added

@@ -16,6 +16,8 @@ public struct RunBehavior: Sendable {
 
     private var adaptClient: ClientAdaptation = { _ in }
     private var adaptApp: [Scenario.App: AppAdaptation] = [:]
+    /// Whether the accounts of a device have one store in common; otherwise each has its own.
+    public var sharesStores = false
     /// The notes server.
     public var server = NotesService.Behavior()
     /// The expense app.
@@ -27,6 +29,9 @@ public struct RunBehavior: Sendable {
 
     /// Creates the behaviour of this program's clients, apps and server.
     public init() {}
+
+    /// Returns the name of the store of an account on a device.
+    public func storeName(of user: String) -> String { sharesStores ? "" : user }
 
     /// Adds an adaptation of the reference clients to the earlier ones.
     public mutating func adaptClients(_ adapt: @escaping ClientAdaptation) {

@@ -4,6 +4,7 @@ internal import Foundation
 internal import NotesContract
 public import NotesService
 public import Scenario
+internal import Synchronization
 
 /// Where the notes of a run's server are. Both have the same responses.
 public enum ServerStorage: Hashable, Sendable {
@@ -18,6 +19,8 @@ extension Scenario {
     /// these two only, so that such a scenario needs the database.
     fileprivate var needsDatabase: Bool {
         steps.contains { step in
+            // Collections have no snapshots.
+            if case (_, .server)? = step.action { return true }
             guard case (_, .send(let request))? = step.action else { return false }
             let path = request.path.utf8
             let isPlain = path.allSatisfy { $0 != UInt8(ascii: "%") && $0 != UInt8(ascii: "?") }
@@ -46,6 +49,10 @@ public struct RunServer: Sendable {
     private let store: NotesStore
     private let users: [String]
     private let hasTokens: Bool
+    /// The last backup.
+    private let backup = BackupSlot()
+    /// The names of the records of apps.
+    private let appRecords: Set<String>
 
     /// Creates the service.
     ///
@@ -74,7 +81,8 @@ public struct RunServer: Sendable {
         let ids = RandomIdentifiers(seed: seed, "server/ids")
         let notes = RandomIdentifiers(seed: seed, "server/notes")
         let epochs = RandomIdentifiers(seed: seed, "server/epochs")
-        users = Set(scenario.devices.map(\.user) + scenario.writers.map(\.user)).sorted()
+        users = scenario.users.sorted()
+        appRecords = Set(scenario.records.map(\.row))
         var names: [(row: String, uuid: String)] = []
         do {
             if path == nil, storage == .collections, !scenario.needsDatabase {
@@ -119,6 +127,42 @@ public struct RunServer: Sendable {
         }
     }
 
+    /// Executes an action of a writer that concerns the server itself, or a record of an app's service. Returns whether it
+    /// is one; any other action is a request.
+    public func execute(
+        _ action: Scenario.Action, of user: String, _ recorder: HistoryRecorder
+    ) throws(ActionError) -> Bool {
+        switch action {
+        case .server(.backup):
+            do throws(NotesStoreError) {
+                let (store, snapshot, restoreApps) = (store, try store.snapshot(), apps.backup())
+                backup.set {
+                    try store.restore(snapshot)
+                    restoreApps()
+                }
+            } catch {
+                throw ActionError(error.description)
+            }
+            return true
+        case .server(.restore):
+            guard let restore = backup.value else { throw ActionError("the server has no backup") }
+            do {
+                try restore()
+            } catch {
+                throw ActionError("\(error)")
+            }
+            return true
+        case .edit(let row, _, _), .delete(let row):
+            guard appRecords.contains(row), let key = recorder.record(of: row) else { return false }
+            let content = action.writtenContent
+            let isChanged = apps.change(
+                String(decoding: key, as: UTF8.self), title: content?.title, text: content?.text, owner: user)
+            guard isChanged else { throw ActionError("the service cannot make this change of \(row)") }
+            return true
+        default: return false
+        }
+    }
+
     /// Returns the notes of all users by their names in the scenario.
     public func rows(_ recorder: HistoryRecorder) throws(NotesStoreError) -> [History.ServerRow] {
         var rows: [History.ServerRow] = []
@@ -137,5 +181,22 @@ public struct RunServer: Sendable {
             }
         }
         return rows
+    }
+}
+
+/// The backup of a run's server.
+private final class BackupSlot: Sendable {
+    private let restore = Mutex<(@Sendable () throws -> Void)?>(nil)
+
+    /// The restoration of the backup; `nil` if there is none.
+    var value: (@Sendable () throws -> Void)? { restore.withLock { $0 } }
+
+    func set(_ restore: @escaping @Sendable () throws -> Void) { self.restore.withLock { $0 = restore } }
+}
+
+extension Scenario.Action {
+    /// The title and the text of an edit; `nil` for a deletion.
+    fileprivate var writtenContent: (title: String?, text: String?)? {
+        if case .edit(_, let title, let text) = self { (title, text) } else { nil }
     }
 }

@@ -50,7 +50,7 @@ public struct UserChange: Sendable {
             row = arguments.first { $0.name == "note" }?.value ?? ""
             record = try Self.record(row, recorder, isKnown)
         case .sync, .kill, .start: return nil
-        case .editStale, .deleteStale, .open, .send, .upgrade, .clock:
+        case .editStale, .deleteStale, .open, .send, .upgrade, .clock, .signOut, .signIn, .disk, .server:
             throw ActionError("the action is not a change of a note")
         }
     }
@@ -106,7 +106,9 @@ public struct UserChange: Sendable {
             case nil: break
             }
             return record
-        case .editStale, .deleteStale, .open, .sync, .send, .kill, .start, .upgrade, .clock: return record
+        case .editStale, .deleteStale, .open, .sync, .send, .kill, .start, .upgrade, .clock, .signOut, .signIn, .disk,
+            .server:
+            return record
         }
     }
 

@@ -82,7 +82,8 @@ public struct WriterClient: Sendable {
         case .sync: break
         case .resolve, .choose: throw ActionError("a writer has no conflicts to resolve")
         case .kill, .start: throw ActionError("a writer has no client to stop or start")
-        case .keep, .pin, .open, .upgrade, .clock, .call: throw ActionError("the action is not supported by writers")
+        case .keep, .pin, .open, .upgrade, .clock, .call, .signOut, .signIn, .disk, .server:
+            throw ActionError("the action is not supported by writers")
         }
         return nil
     }

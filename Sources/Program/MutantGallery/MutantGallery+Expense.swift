@@ -27,7 +27,7 @@ extension MutantGallery {
             by: .expectation(
                 scenario: "pattern-b-no-flicker",
                 "always: X e2 opacity 1"),
-            in: ["pattern-b-no-flicker", "pattern-b-delete-fails"]
+            in: ["pattern-b-no-flicker", "pattern-b-delete-fails (online)"]
         ) {
             $0.expense.look = { [earlier = $0.expense.look] _, pending, hasErrors in
                 earlier(true, pending, hasErrors)
@@ -114,5 +114,32 @@ extension MutantGallery {
                 "traffic: PATCH c1 from X, responses 200"),
             in: ["pattern-a-pin", "expense-queue"]
         ) { $0.adapt(.expense) { _, state in state = state.without("write/") } },
+        .expense(
+            "store-shared-by-accounts",
+            "The accounts of a device have one store, so that one user's queue is sent with the credentials of another.",
+            origin: "sign-out: what belongs to an account stays with the account",
+            by: .expectation(
+                scenario: "account-switch-with-queue",
+                "traffic: PUT e2 from X between 0.0 s and returned, count 0"),
+            in: ["account-switch-with-queue", "expense-sign-in"]
+        ) { $0.sharesStores = true },
+        .expense(
+            "history-ignored",
+            "The client goes on with its numbers of updates after the server was restored from a backup.",
+            origin: "a restored server: the numbers of updates begin again, and mean something else",
+            by: .expectation(
+                scenario: "server-restored",
+                "eventually: X e2 present false, within 5.0 s of edited"),
+            in: ["server-restored", "restored-between-changes"]
+        ) { $0.expense.comparesHistories = false },
+        .expense(
+            "forbidden-write-repeated",
+            "A write that the server forbids is repeated for ever, and blocks the queue.",
+            origin: "the write queue: 403 says something about the write, so it ends it",
+            by: .expectation(
+                scenario: "expense-forbidden-write",
+                "traffic: PATCH e1 from X at the proxy, count 1"),
+            in: ["expense-forbidden-write", "expense-sign-in"]
+        ) { $0.expense.repeatsForbiddenWrites = true },
     ]
 }

@@ -106,5 +106,32 @@ extension MutantGallery {
                 "finally: server i1 revision 2"),
             in: ["field-killed-anywhere", "field-pushed-but-not-pulled (lost)"]
         ) { $0.field.keepsIdentities = false },
+        .field(
+            "failed-commit-trusted",
+            "A commit that has failed counts as one that has succeeded.",
+            origin: "a full disk: what is shown is stored",
+            by: .expectation(
+                scenario: "disk-full-during-pull",
+                "always: F f1 text missing until space"),
+            in: ["disk-full-during-pull", "disk-full-with-answer"]
+        ) { $0.field.repeatsFailedCommits = false },
+        .field(
+            "zone-ignored",
+            "A day begins at midnight of Greenwich, wherever the user is.",
+            origin: "the payload is pulled once a calendar day of the place",
+            by: .expectation(
+                scenario: "field-midnight-abroad",
+                "traffic: GET any from F at the proxy between midnight and 140.0 s, count 1"),
+            in: ["field-midnight-abroad", "field-summer-time"]
+        ) { $0.field.followsZones = false },
+        .field(
+            "changed-file-not-noticed",
+            "A file that was replaced on the server fails until the payload is pulled on another day.",
+            origin: "RFC 9110, section 13.1.5: If-Range tells the client that the representation has changed",
+            by: .expectation(
+                scenario: "field-file-changes",
+                "eventually: F f1 text available, title 'Plan B', within 60.0 s of changed"),
+            in: ["field-file-changes", "field-file-replaced"]
+        ) { $0.field.noticesChangedFiles = false },
     ]
 }

@@ -41,7 +41,7 @@ extension MutantGallery {
             origin: "errors: a message has no technical detail",
             by: .expectation(
                 scenario: "reader-page-load",
-                "always: N field 'message=Cannot get the profile. Try again later.' since 16.0 s until retried"),
+                "always: N field 'message=Cannot get Bo's profile. Try again later.' since 16.0 s until retried"),
             in: ["reader-page-load (server-error)", "reader-bad-server"]
         ) {
             $0.reader.message = { [earlier = $0.reader.message] problem, subject, status in
@@ -195,5 +195,14 @@ extension MutantGallery {
                 "traffic: GET any from N at the proxy between 0.0 s and 15.0 s, count 1"),
             in: ["reader-data-saver", "reader-commute"]
         ) { $0.adapt(.reader) { configuration, _ in configuration.settings["data-saver"] = nil } },
+        .reader(
+            "future-page-fresh",
+            "A page that was read in the future, by the clock of the device, counts as fresh.",
+            origin: "the cache: a clock that was set back says nothing about the age of a page",
+            by: .expectation(
+                scenario: "reader-clock-back",
+                "traffic: GET p1 from N at the proxy between opened and 20.0 s, count 1"),
+            in: ["reader-clock-back", "reader-clock-jumps"]
+        ) { $0.reader.trustsFuturePages = true },
     ]
 }

@@ -74,6 +74,48 @@ import Testing
         #expect(Self.due(&plan) == [0])
     }
 
+    private static func step(since mark: String, within: Nanoseconds) -> Scenario.Step {
+        var step = step(.when(device: "A", conflict, within: within))
+        step.since = mark
+        return step
+    }
+
+    @Test func aStateCountsFromItsMarkOn() {
+        var plan = Self.plan(Self.step(since: "m", within: .seconds(5)), Self.step(.at(.seconds(10)), mark: "m"))
+        plan.stateChanged("A", Self.state(.conflict), at: .seconds(1))
+        plan.stateChanged("A", Self.state(.upload), at: .seconds(2))
+        plan.advance(to: .seconds(10))
+        #expect(Self.due(&plan) == [1])
+        plan.markSet("m", at: .seconds(10))
+        #expect(Self.due(&plan) == [], "the state before the mark does not count")
+        #expect(plan.nextDeadline == .seconds(15) + Nanoseconds(1))
+        plan.advance(to: .seconds(15))
+        plan.stateChanged("A", Self.state(.conflict), at: .seconds(15))
+        #expect(Self.due(&plan) == [0] && plan.isFinished)
+    }
+
+    @Test func aStateThatHoldsWhenItsMarkIsSetCounts() {
+        var plan = Self.plan(Self.step(since: "m", within: .seconds(5)), Self.step(.at(.seconds(10)), mark: "m"))
+        plan.stateChanged("A", Self.state(.conflict), at: .seconds(1))
+        #expect(Self.due(&plan) == [])
+        plan.markSet("m", at: .seconds(10))
+        #expect(Self.due(&plan) == [0])
+    }
+
+    @Test func aStateAfterAMarkIsMissedAfterItsTimeAndWithItsMark() {
+        var late = Self.plan(Self.step(since: "m", within: .seconds(5)), Self.step(.at(.zero), mark: "m"))
+        late.markSet("m", at: .seconds(1))
+        late.advance(to: .seconds(6))
+        #expect(Self.missed(&late) == [])
+        late.advance(to: .seconds(7))
+        #expect(Self.missed(&late) == [0])
+        var lost = Self.plan(Self.step(since: "m", within: .seconds(5)), Self.step(.at(.zero), mark: "m"))
+        lost.stepLost(1)
+        #expect(Self.missed(&lost) == [0])
+        var unknown = Self.plan(Self.step(since: "x", within: .seconds(5)))
+        #expect(Self.missed(&unknown) == [0])
+    }
+
     @Test func stepsAfterAMissedMarkAreMissedToo() {
         var plan = Self.plan(
             Self.step(.after("b", delay: .zero)), Self.step(.after("a", delay: .zero), mark: "b"),

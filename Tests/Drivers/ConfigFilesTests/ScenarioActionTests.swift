@@ -1,3 +1,4 @@
+import Determinism
 import Scenario
 import Testing
 
@@ -140,5 +141,42 @@ import Testing
             #expect(error.problems.count == 1)
             #expect(error.description.hasPrefix("s.yaml:" + problem), "\(error)")
         }
+    }
+
+    @Test func backupsAndDisksAreRead() throws {
+        let actions = try Self.actions(
+            """
+            { at: 1s, W: { server: backup } }, { at: 2s, W: { server: restore } }, { at: 3s, A: { disk: full } },
+              { at: 4s, A: { disk: { delay: 2s } } }, { at: 5s, A: { disk: normal } },
+              { at: 6s, A: { clock: { wall: -400h } } }, { at: 7s, A: { clock: { wall: +1d12h } } }
+            """)
+        let expected: [Scenario.Action] = [
+            .server(.backup), .server(.restore), .disk(.full), .disk(.slow(.seconds(2))), .disk(.normal),
+            .clock(shift: Nanoseconds.zero - Nanoseconds.seconds(1_440_000)), .clock(shift: .seconds(129_600)),
+        ]
+        #expect(actions == expected)
+    }
+
+    @Test(arguments: [
+        ("{ at: 1s, A: { sign-in: bo } }", "the reference client has one account for each store"),
+        ("{ at: 1s, A: { clock: { wall: +367d } } }", "up to 366 days"),
+        ("{ at: 1s, A: { disk: {} } }", "delay"),
+        ("{ at: 1s, A: { disk: half } }", "expected normal or full"),
+        ("{ at: 1s, W: { server: stop } }", "expected backup or restore"),
+        ("{ at: 1s, A: { sync: now }, since: m }", "no mark is called 'm'"),
+        ("{ at: 1s, mark: m }, { at: 2s, A: { sync: now }, since: m }", "'since' has no effect without 'when'"),
+    ]) func whatIsNotPossibleIsAnError(_ steps: String, _ message: String) {
+        #expect {
+            try Self.actions(steps)
+        } throws: {
+            "\($0)".contains(message)
+        }
+    }
+
+    @Test func aStateAfterAMarkIsRead() throws {
+        let text = "{ at: 1s, mark: m }, { when: { A: { outbox: 0 } }, since: m, within: 5s, A: { sync: now } }"
+        let steps = try ScenarioFile(parsing: Self.head + "steps: [\(text)]", file: "s.yaml").scenario.steps
+        #expect(steps.last?.since == "m")
+        #expect(steps.last?.description == "step: A syncs when A outbox 0 after m")
     }
 }

@@ -439,7 +439,7 @@ struct WorldCase: Sendable, Identifiable, CustomTestStringConvertible {
 
     static let all =
         phases + steps + traffic + budgets + networks + faults + kills + drawn + repetitions + requests + acts
-        + screens + patterns + networkFirst + fieldApp
+        + screens + patterns + networkFirst + fieldApp + devicesAndServer
 
     /// The cases that `SLOWLANE_CASE` names; all without it.
     static let selected: [WorldCase] = {

@@ -7,7 +7,9 @@ import Worlds
 /// The built-in scenarios of the expense app.
 @Suite struct ExpenseScenarioTests {
     private static let names = [
-        "expense-missed-updates", "expense-queue", "pattern-a-pin", "pattern-b-add-fails", "pattern-b-delete-fails",
+        "account-switch-with-queue", "expense-forbidden-write", "expense-missed-updates", "expense-queue",
+        "expense-sign-in", "pattern-a-pin", "pattern-pages-and-forms", "restored-between-changes", "server-restored",
+        "pattern-b-add-fails", "pattern-b-delete-fails",
         "pattern-b-no-flicker", "pattern-b-update-fails", "pattern-c-form", "pattern-c-form-corrected",
         "pattern-d-page",
     ]

@@ -28,7 +28,7 @@ import Worlds
     @Test func theFormatKnowsTheValuesOfTheApp() {
         let words = AppVocabulary.field
         #expect(Scenario.App.field.markerField == FieldEngine.markerField)
-        #expect(words.screens == ["list", FieldText.loading, FieldText.noWifi, FieldText.failed])
+        #expect(words.screens == ["list", FieldText.loading, FieldText.noWifi, FieldText.failed, FieldText.signIn])
         #expect(words.dialogs.isEmpty && words.toasts.isEmpty)
     }
 }

@@ -23,6 +23,10 @@ public struct ExpenseBehavior: Sendable {
     public var keepsFormsOffline = false
     /// Whether a form whose response was lost is sent again, as another operation; otherwise the client asks for the result.
     public var repeatsLostForms = false
+    /// Whether all records are read again if the server has another history of updates: it was restored from a backup.
+    public var comparesHistories = true
+    /// Whether a write that the server forbids (403) is sent again for ever; otherwise it has failed.
+    public var repeatsForbiddenWrites = false
     /// Whether a page that has been read stays while the device is offline.
     public var keepsPagesOffline = false
 

@@ -61,6 +61,7 @@ extension ExpenseEngine {
             if record.confirmed == nil { remove(key) } else { store(record) }
         case .sync:
             wantsUpdates = true
+            needsSignIn = false
             retryAt = nil
             reachability.hurryProbe(at: now)
         }
@@ -164,7 +165,17 @@ extension ExpenseEngine {
         formErrors = [:]
         page = .loading
         wantsPage = false
-        if case .page = screen { wantsPage = true }
+        queryResults = [:]
+        guard case .page(let name) = screen, let policy = app.page(name) else { return }
+        if let content = policy.localContent {
+            page = .shown(content)
+        } else if policy.isWrite {
+            // What is not sent now is not sent by itself later.
+            pageOperation = makeOperation()
+            if isOffline { page = .failed } else { wantsPage = true }
+        } else {
+            wantsPage = true
+        }
     }
 
     private mutating func fill(_ fields: RecordFields) throws(ActError) {
@@ -178,7 +189,7 @@ extension ExpenseEngine {
         }
         var draft = drafts[form] ?? FormDraft(form: form)
         // The inputs are locked until the submission has a result.
-        guard draft.submission == .editing else { return }
+        guard draft.submission == .editing, !isQuerying(form) else { return }
         draft.fields = draft.fields.merging(fields)
         for (name, _) in fields.sorted { draft.errors[name] = nil }
         store(draft)
@@ -187,7 +198,14 @@ extension ExpenseEngine {
     private mutating func submit(at now: Instant) throws(ActError) {
         guard case .form(let form) = screen else { throw ActError(description: "no form is open") }
         var draft = drafts[form] ?? FormDraft(form: form)
-        guard draft.submission == .editing, !isOffline || behavior.keepsFormsOffline else { return }
+        guard draft.submission == .editing, !isOffline || behavior.keepsFormsOffline, !isQuerying(form) else { return }
+        guard app.form(form)?.questions.access == .write else {
+            // A read is sent once for each tap; nothing of it is stored.
+            wantedQueries.insert(form)
+            queryResults[form] = nil
+            formErrors[form] = nil
+            return
+        }
         // The operation id of a submission without a result is used again: the server executes it once.
         draft.operation = draft.operation ?? makeOperation()
         draft.submission = .sending
@@ -195,6 +213,9 @@ extension ExpenseEngine {
         formErrors[form] = nil
         store(draft)
     }
+
+    /// Whether a form that reads waits for its result.
+    func isQuerying(_ form: String) -> Bool { wantedQueries.contains(form) || hasFormExchange(form) }
 
     mutating func store(_ draft: FormDraft) {
         drafts[draft.form] = draft

@@ -14,6 +14,7 @@ extension ExpenseEngine: AppEngine {
     public init(
         _ configuration: AppConfiguration, restoring state: AppState, behavior: ExpenseBehavior = ExpenseBehavior()
     ) throws(AppActError) {
+        if let contradiction = AppModel.expense.contradiction { throw AppActError(contradiction) }
         self.init(.expense, restoring: try ExpenseState(state), seed: configuration.seed, behavior: behavior)
     }
 
@@ -73,8 +74,8 @@ extension ExpenseEngine.Act {
         case .open(let key?): self = .open(.record(key))
         case .open(nil): self = .open(.list)
         case .sync: self = .sync
-        case .call("transfer", nil, _): self = .open(.form("transfer"))
-        case .call("balance", nil, _): self = .open(.page("balance"))
+        case .call(let form, nil, _) where AppModel.expense.form(form) != nil: self = .open(.form(form))
+        case .call(let page, nil, _) where AppModel.expense.page(page) != nil: self = .open(.page(page))
         case .call("fill", nil, let fields): self = .fill(fields)
         case .call("submit", nil, _): self = .submit
         case .call("retry", nil, _): self = .retry
@@ -105,7 +106,7 @@ extension ExpenseState {
             records: try decoded("record/", StoredRecord.init(stored:)).sorted { $0.key < $1.key },
             writes: try decoded("write/", QueuedWrite.init(stored:)).sorted { $0.sequence < $1.sequence },
             drafts: try decoded("draft/", FormDraft.init(stored:)),
-            lastUpdate: counter("update"), lastSequence: counter("sequence"))
+            lastUpdate: counter("update"), lastSequence: counter("sequence"), history: state.json("history")?.text)
     }
 }
 
@@ -117,6 +118,7 @@ extension AppChange {
         for (sequence, write) in change.writes { set("write/\(sequence)", json: write?.stored) }
         for (form, draft) in change.drafts { set("draft/\(form)", json: draft?.stored) }
         if let update = change.lastUpdate { set("counter/update", json: .integer(Int64(update))) }
+        if let history = change.history { set("history", json: .text(history)) }
         if let sequence = change.lastSequence { set("counter/sequence", json: .integer(Int64(sequence))) }
     }
 }

@@ -12,6 +12,7 @@ extension ExpenseEngine {
         if let seconds = response.retryAfterSeconds, !(200...299).contains(response.status) {
             notBefore = max(notBefore ?? now, now + .seconds(Int64(seconds)))
         }
+        if response.status == 401 { needsSignIn = true }
         switch activity {
         case .write(let sequence): written(sequence, response, at: now)
         case .updates: updated(response, at: now)
@@ -19,6 +20,7 @@ extension ExpenseEngine {
         case .submit(let form, let operation): submitted(form, operation, response, at: now)
         case .status(let form, let operation): statusReceived(form, operation, response, at: now)
         case .page(let name): pageReceived(name, response)
+        case .query(let form): queryReceived(form, response)
         }
         connectivityChanged(from: wasOffline, at: now)
         pump(at: now)
@@ -48,10 +50,13 @@ extension ExpenseEngine {
                 formErrors[form] = ExpenseText.notSent
                 store(draft)
             }
-            if case .page = screen {
+            for form in wantedQueries { formErrors[form] = ExpenseText.notSent }
+            wantedQueries = []
+            queryResults = [:]
+            if case .page(let name) = screen, let policy = app.page(name), policy.localContent == nil {
                 // Content that may be stale is not kept.
-                if !behavior.keepsPagesOffline { page = .loading }
-                wantsPage = true
+                if !behavior.keepsPagesOffline { page = policy.isWrite ? .failed : .loading }
+                wantsPage = !policy.isWrite
             }
         } else {
             failures = 0
@@ -82,9 +87,10 @@ extension ExpenseEngine {
             }
             store(draft)
         case .status(let form, _): delayStatus(of: form, at: now)
-        case .page:
-            guard case .page = screen else { return }
-            if isOffline { wantsPage = true } else { page = .failed }
+        case .page(let name):
+            guard screen == .page(name) else { return }
+            if isOffline, app.page(name)?.isWrite == false { wantsPage = true } else { page = .failed }
+        case .query(let form): formErrors[form] = ExpenseText.failed
         }
     }
 
@@ -99,17 +105,19 @@ extension ExpenseEngine {
     }
 
     /// Whether a status says nothing about the request itself, so that the request is repeated (RFC 9110, RFC 6585, RFC
-    /// 8470). Credentials may be renewed, so 401 and 403 are among them.
-    private static func isTransient(_ status: Int) -> Bool {
-        [401, 403, 408, 425, 429, 502, 503, 504].contains(status)
-    }
+    /// 8470).
+    private static func isTransient(_ status: Int) -> Bool { [408, 425, 429, 502, 503, 504].contains(status) }
 
     // MARK: Writes
 
     private mutating func written(_ sequence: Int, _ response: ExpenseEngineResponse, at now: Instant) {
         guard let index = writes.firstIndex(where: { $0.sequence == sequence }) else { return }
         let write = writes[index]
-        if Self.isTransient(response.status) { return delay(at: now) }
+        // The queue waits until the user has signed in.
+        if response.status == 401 { return }
+        if Self.isTransient(response.status) || response.status == 403 && behavior.repeatsForbiddenWrites {
+            return delay(at: now)
+        }
         // Another server error (5xx) may follow from this request.
         if response.status >= 500 {
             writes[index].serverErrors += 1
@@ -148,8 +156,8 @@ extension ExpenseEngine {
         if Int(previous) == lastUpdate {
             lastUpdate = Int(update)
             commits.next.lastUpdate = lastUpdate
-        } else if Int(update) > lastUpdate {
-            // Updates of other clients lie between.
+        } else {
+            // Updates of other clients lie between, or the server has another history.
             wantsUpdates = true
         }
     }
@@ -157,7 +165,7 @@ extension ExpenseEngine {
     /// Applies a record of the server, unless the client has a later one.
     private mutating func apply(_ record: StoredRecord) {
         if let known = records[record.key] {
-            if known.update > record.update { return }
+            if known.update > record.update, rereading == nil { return }
         } else if records.count >= Self.recordsMax {
             return
         }
@@ -195,14 +203,34 @@ extension ExpenseEngine {
     private mutating func updated(_ response: ExpenseEngineResponse, at now: Instant) {
         guard response.status == 200, case .integer(let last) = response.body["last"] else {
             wantsUpdates = true
-            return delay(at: now)
+            return response.status == 401 ? () : delay(at: now)
+        }
+        let found = response.body["history"].text
+        if behavior.comparesHistories, let found, found != history {
+            if history != nil, rereading == nil {
+                // The numbers of the updates mean something else: all records are read.
+                rereading = (0, [])
+                wantsUpdates = true
+                return
+            }
+            if rereading == nil { setHistory(found) }
         }
         for update in response.body["updates"].array {
             if let record = StoredRecord(update["record"]) {
+                rereading?.keys.insert(record.key)
                 apply(record)
             } else if let key = update["deleted"].text.flatMap({ RecordKey($0) }) {
                 remove(key)
             }
+        }
+        if let rereading {
+            let hasAdvanced = Int(last) > rereading.last
+            if response.body["more"] == .bool(true) {
+                self.rereading?.last = Int(last)
+                wantsUpdates = true
+                return hasAdvanced ? () : delay(at: now)
+            }
+            endRereading(found)
         }
         let hasAdvanced = Int(last) > lastUpdate
         if Int(last) != lastUpdate {
@@ -218,14 +246,37 @@ extension ExpenseEngine {
         retryAt = nil
     }
 
+    private mutating func setHistory(_ history: String) {
+        self.history = history
+        commits.next.history = history
+    }
+
+    /// All records of the server were read: those that it does not have are removed. What waits to be sent stays.
+    private mutating func endRereading(_ history: String?) {
+        guard let keys = rereading?.keys else { return }
+        rereading = nil
+        if let history { setHistory(history) }
+        for key in records.keys.sorted() where !keys.contains(key) && records[key]?.confirmed != nil { remove(key) }
+    }
+
     private mutating func pageReceived(_ name: String, _ response: ExpenseEngineResponse) {
         // The user has left the page.
         guard screen == .page(name) else { return }
-        guard response.status == 200, let fields = RecordFields(response.body["content"]) else {
+        guard (200...299).contains(response.status), let fields = RecordFields(response.body["content"]) else {
             page = .failed
             return
         }
         page = .shown(fields)
+    }
+
+    private mutating func queryReceived(_ form: String, _ response: ExpenseEngineResponse) {
+        // The user has left the form.
+        guard screen == .form(form) else { return }
+        guard response.status == 200, let fields = RecordFields(response.body["content"]) else {
+            formErrors[form] = ExpenseText.failed
+            return
+        }
+        queryResults[form] = fields
     }
 
     // MARK: Forms

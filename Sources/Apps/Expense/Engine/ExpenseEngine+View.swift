@@ -81,14 +81,20 @@ extension ExpenseEngine {
                 name: name, record: record, controls: controls, dialog: dialog, toast: toast?.text, error: error,
                 hasMarker: hasMarker, fields: fields)
         }
+        let signIn = needsSignIn ? ExpenseText.signIn : nil
         let dismiss = hasErrors ? ["dismiss"] : []
         switch self.screen {
         case .list:
-            return screen("list", ["open", "pin"] + (app.forms.map(\.name) + app.pages.map(\.name)) + dismiss)
-        case .record(let key): return screen(key.text, record: key, ["add", "back", "delete", "edit"] + dismiss)
+            return screen(
+                "list", ["open", "pin"] + (app.forms.map(\.name) + app.pages.map(\.name)) + dismiss, error: signIn)
+        case .record(let key):
+            return screen(key.text, record: key, ["add", "back", "delete", "edit"] + dismiss, error: signIn)
         case .form(let name):
             let draft = drafts[name] ?? FormDraft(form: name)
+            let fields = draft.fields.merging(isOffline ? [:] : queryResults[name] ?? [:])
             switch draft.submission {
+            case .editing where isQuerying(name) && app.form(name)?.questions.access == .read:
+                return screen(name, [], dialog: ExpenseText.sending, fields: draft.fields)
             case .sending where !isOffline:
                 return screen(name, [], dialog: ExpenseText.sending, fields: draft.fields)
             case .unknown:
@@ -97,12 +103,13 @@ extension ExpenseEngine {
                 let messages = draft.errors.isEmpty ? formErrors[name] : Self.text(of: draft.errors)
                 return screen(
                     name, ["back", "fill"] + (isOffline ? [] : ["submit"]),
-                    error: isOffline ? ExpenseText.offline : messages, fields: draft.fields)
+                    error: isOffline ? ExpenseText.offline : messages, fields: fields)
             }
         case .page(let name):
             var content: RecordFields = [:]
             if case .shown(let fields) = page { content = fields }
-            if isOffline { return screen(name, ["back"], error: ExpenseText.offline, fields: content) }
+            let isLocal = app.page(name)?.localContent != nil
+            if isOffline, !isLocal { return screen(name, ["back"], error: ExpenseText.offline, fields: content) }
             let isFailed = page == .failed
             return screen(
                 name, ["back"] + (isFailed ? ["retry"] : []), error: isFailed ? ExpenseText.failed : nil,

@@ -68,6 +68,8 @@ public struct ExpenseEngine: Sendable {
     var drafts: [String: FormDraft]
     var lastUpdate: Int
     var lastSequence: Int
+    /// The history of the server's updates; `nil` before the first read.
+    var history: String?
 
     var reachability = Reachability()
     var screen = Screen.list
@@ -75,10 +77,19 @@ public struct ExpenseEngine: Sendable {
     /// Whether the visible page is to be read.
     var wantsPage = false
     var toast: (text: String, until: Instant)?
+    /// The operation id of the open page that writes; another attempt has the same.
+    var pageOperation: String?
+    /// The forms that read and are to be sent, and their results.
+    var wantedQueries: Set<String> = []
+    var queryResults: [String: RecordFields] = [:]
     /// What a form shows beside the messages of a rejection.
     var formErrors: [String: String] = [:]
     /// Whether the updates since the last one are to be read.
     var wantsUpdates = true
+    /// A read of all records, because the server has another history: the last update so far, and the records.
+    var rereading: (last: Int, keys: Set<RecordKey>)?
+    /// Whether the server rejects the user's credentials: nothing is sent until the user signs in or syncs.
+    var needsSignIn = false
     var exchanges: [Int: ExpenseEngineRequest.Activity] = [:]
     /// Failures in a row of the write queue and the reads.
     var failures = 0
@@ -111,6 +122,7 @@ public struct ExpenseEngine: Sendable {
         drafts = Dictionary(uniqueKeysWithValues: state.drafts.map { ($0.form, $0) })
         lastUpdate = state.lastUpdate
         lastSequence = state.lastSequence
+        history = state.history
         random = RandomStream(seed: seed, "patterns/delays")
         ids = RandomStream(seed: seed, "patterns/operations")
         // The request may have left before the process ended.
@@ -132,8 +144,10 @@ public struct ExpenseEngine: Sendable {
 
     /// Whether nothing is in flight and nothing is ready to be sent or waits for another attempt.
     public var isSettled: Bool {
-        exchanges.isEmpty && !commits.isPending && writes.isEmpty && !wantsUpdates
-            && drafts.values.allSatisfy { $0.submission == .editing } && !(wantsPage && !isOffline)
+        exchanges.isEmpty && !commits.isPending
+            && (needsSignIn
+                || writes.isEmpty && !wantsUpdates && drafts.values.allSatisfy { $0.submission == .editing }
+                    && !(wantsPage && !isOffline))
     }
 
     /// Whether an exchange is in flight or a change is to be committed.
@@ -144,7 +158,7 @@ public struct ExpenseEngine: Sendable {
         var next = Instant.never
         if let toast { next = min(next, toast.until) }
         if let commitAt = commits.retryAt { return min(next, commitAt) }
-        if !commits.isAwaited, !reachability.isOffline || reachability.needsProbe {
+        if !commits.isAwaited, !needsSignIn, !reachability.isOffline || reachability.needsProbe {
             if reachability.needsProbe {
                 // An exchange in flight serves as the probe.
                 if exchanges.isEmpty, let probe = reachability.probeAt { next = min(next, probe) }
@@ -219,13 +233,15 @@ public struct ExpenseEngine: Sendable {
     /// Commits what has changed, or sends what can be sent.
     mutating func pump(at now: Instant) {
         if let change = commits.begin() { actions.append(.commit(change)) }
-        if commits.isAwaited { return }
+        if commits.isAwaited || needsSignIn { return }
         if reachability.needsProbe {
             guard exchanges.isEmpty, let at = reachability.probeAt, at <= now else { return }
             reachability.probeSent()
             return send(.probe)
         }
         guard !reachability.isOffline, notBefore.map({ $0 <= now }) ?? true else { return }
+        for form in wantedQueries.sorted() { send(.query(form: form)) }
+        wantedQueries = []
         sendForms(at: now)
         sendQueue(at: now)
     }
@@ -249,6 +265,7 @@ public struct ExpenseEngine: Sendable {
         exchanges.values.contains { activity in
             switch activity {
             case .submit(let form, _), .status(let form, _): form == name
+            case .query(let form): form == name
             case .write, .updates, .probe, .page: false
             }
         }
@@ -330,16 +347,32 @@ public struct ExpenseEngine: Sendable {
             case .update: return make("PATCH", path, operation: write.operation, body)
             case .delete: return make("DELETE", path, operation: write.operation)
             }
-        case .updates: return make("GET", "/updates?since=\(lastUpdate)")
+        case .updates: return make("GET", "/updates?since=\(rereading?.last ?? lastUpdate)")
         case .probe: return make("GET", "/")
         case .submit(let form, let operation):
             guard let policy = app.forms.first(where: { $0.name == form }), let draft = drafts[form] else { return nil }
             return make("POST", policy.path, operation: operation, ["fields": draft.fields.json])
         case .status(_, let operation): return make("GET", "/operations/\(operation)")
         case .page(let name):
-            guard let policy = app.pages.first(where: { $0.name == name }) else { return nil }
-            return make("GET", policy.path)
+            guard let policy = app.page(name), case .path(let path) = policy.content else { return nil }
+            return policy.isWrite ? make("POST", path, operation: pageOperation, [:]) : make("GET", path)
+        case .query(let form):
+            guard let policy = app.form(form) else { return nil }
+            let query = (drafts[form]?.fields ?? [:]).sorted.map { "\($0.name)=\(Self.percentEncoded($0.value))" }
+            return make("GET", policy.path + "?" + query.joined(separator: "&"))
         }
+    }
+
+    /// Returns a value of a query (RFC 3986, 2.1).
+    private static func percentEncoded(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        let isPlain: (UInt8) -> Bool = { byte in
+            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+        }
+        let bytes = text.utf8.flatMap { byte in
+            isPlain(byte) ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Returns a new operation id of 32 hexadecimal digits.

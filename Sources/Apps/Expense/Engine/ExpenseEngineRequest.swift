@@ -17,6 +17,8 @@ public struct ExpenseEngineRequest: Sendable {
         case status(form: String, operation: String)
         /// The content of a page.
         case page(String)
+        /// A form that reads.
+        case query(form: String)
     }
 
     /// The number of earlier requests.
@@ -35,7 +37,7 @@ public struct ExpenseEngineRequest: Sendable {
     /// The connection pool: forms do not wait for the write queue.
     var pool: Int {
         switch activity {
-        case .submit, .status: 1
+        case .submit, .status, .query: 1
         case .write, .updates, .probe, .page: 0
         }
     }

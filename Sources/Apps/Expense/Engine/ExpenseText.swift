@@ -12,6 +12,8 @@ public enum ExpenseText {
     public static let sending = "sending"
     /// The message after a successful submission.
     public static let sent = "sent"
+    /// The notice while the server rejects the user's credentials.
+    public static let signIn = "sign-in"
     /// The message at a record if the server has given none.
     public static let generic = "the server has not accepted the change"
 }

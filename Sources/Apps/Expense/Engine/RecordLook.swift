@@ -16,7 +16,8 @@ public struct RecordLook: Hashable, Sendable {
     public init(isOffline: Bool, pending: PendingAction?, hasErrors: Bool) {
         let hasFailedChange = hasErrors && (pending == .update || pending == .delete)
         isGrey = (isOffline && pending != nil && !hasFailedChange) || (hasErrors && pending == .add)
-        isStruck = isOffline && pending == .delete
+        // A deletion that has failed is over: the record looks as before, offline and online.
+        isStruck = isOffline && pending == .delete && !hasErrors
         isHidden = !isOffline && pending == .delete && !hasErrors
         showsErrors = hasErrors
     }

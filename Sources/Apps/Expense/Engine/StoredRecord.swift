@@ -95,17 +95,20 @@ public struct ExpenseState: Hashable, Sendable {
     public var lastUpdate: Int
     /// The greatest sequence number of a write so far.
     public var lastSequence: Int
+    /// The history of the server's updates, which numbers them; `nil` before the first read.
+    public var history: String?
 
     /// Creates a state; empty by default.
     public init(
         records: [StoredRecord] = [], writes: [QueuedWrite] = [], drafts: [FormDraft] = [], lastUpdate: Int = 0,
-        lastSequence: Int = 0
+        lastSequence: Int = 0, history: String? = nil
     ) {
         self.records = records
         self.writes = writes
         self.drafts = drafts
         self.lastUpdate = lastUpdate
         self.lastSequence = lastSequence
+        self.history = history
     }
 
     /// Returns the state after a change.
@@ -120,7 +123,8 @@ public struct ExpenseState: Hashable, Sendable {
             records: records.values.sorted { $0.key < $1.key },
             writes: writes.values.sorted { $0.sequence < $1.sequence },
             drafts: drafts.values.sorted { $0.form.utf8.lexicographicallyPrecedes($1.form.utf8) },
-            lastUpdate: change.lastUpdate ?? lastUpdate, lastSequence: change.lastSequence ?? lastSequence)
+            lastUpdate: change.lastUpdate ?? lastUpdate, lastSequence: change.lastSequence ?? lastSequence,
+            history: change.history ?? history)
     }
 }
 
@@ -136,6 +140,8 @@ public struct ExpenseChange: Committable, Hashable, Sendable {
     public var lastUpdate: Int?
     /// The greatest sequence number of a write; `nil` if it has not changed.
     public var lastSequence: Int?
+    /// The history of the server's updates; `nil` if it has not changed.
+    public var history: String?
 
     /// Creates an empty change.
     public init() {}
@@ -143,6 +149,7 @@ public struct ExpenseChange: Committable, Hashable, Sendable {
     /// Whether nothing changes.
     public var isEmpty: Bool {
         records.isEmpty && writes.isEmpty && drafts.isEmpty && lastUpdate == nil && lastSequence == nil
+            && history == nil
     }
 
     /// Adds a later change.
@@ -152,5 +159,6 @@ public struct ExpenseChange: Committable, Hashable, Sendable {
         drafts.merge(later.drafts) { _, new in new }
         lastUpdate = later.lastUpdate ?? lastUpdate
         lastSequence = later.lastSequence ?? lastSequence
+        history = later.history ?? history
     }
 }

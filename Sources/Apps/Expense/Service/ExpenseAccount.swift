@@ -16,6 +16,8 @@ struct ExpenseAccount: Sendable {
     private var operationOrder: [ByteKey] = []
     /// The balance in cents.
     private var balanceCents = 100_00
+    /// The number of statements that were ordered.
+    private var statements = 0
 
     var sortedRecords: [ExpenseRecord] { records.values.sorted { $0.update < $1.update } }
 
@@ -36,12 +38,17 @@ struct ExpenseAccount: Sendable {
 
     // MARK: Routing
 
-    mutating func respond(to request: ExpenseRequest) -> ExpenseResult {
+    mutating func respond(to request: ExpenseRequest, history: Int) -> ExpenseResult {
         switch (request.segments.first, request.segments.count) {
         case (nil, _):
             return request.method == "GET" ? ExpenseResult(200, ["service": "expense"]) : methodNotAllowed
-        case ("updates"?, 1): return request.method == "GET" ? updates(since: request.since) : methodNotAllowed
+        case ("updates"?, 1):
+            return request.method == "GET" ? updates(since: request.since, history: history) : methodNotAllowed
+        case ("pages"?, 2) where request.segments[1] == "statement":
+            guard request.method == "POST" else { return methodNotAllowed }
+            return execute(request) { account in account.orderStatement() }
         case ("pages"?, 2): return request.method == "GET" ? page(request.segments[1]) : methodNotAllowed
+        case ("search"?, 1): return request.method == "GET" ? search(request.title ?? "") : methodNotAllowed
         case ("operations"?, 2):
             return request.method == "GET" ? operation(request.segments[1]) : methodNotAllowed
         case ("records"?, 2):
@@ -85,7 +92,7 @@ struct ExpenseAccount: Sendable {
 
     // MARK: Reads
 
-    private func updates(since: Int?) -> ExpenseResult {
+    private func updates(since: Int?, history: Int) -> ExpenseResult {
         let since = max(0, since ?? 0)
         var found: [(update: Int, json: JSONValue)] = []
         for record in records.values where record.update > since {
@@ -100,12 +107,32 @@ struct ExpenseAccount: Sendable {
         if hasMore { found = Array(found.prefix(ExpenseService.Limits.updatesMax)) }
         let last = hasMore ? found.last?.update ?? lastUpdate : lastUpdate
         return ExpenseResult(
-            200, ["last": .integer(Int64(last)), "more": .bool(hasMore), "updates": .array(found.map(\.json))])
+            200,
+            [
+                "history": .text("h\(history)"), "last": .integer(Int64(last)), "more": .bool(hasMore),
+                "updates": .array(found.map(\.json)),
+            ])
     }
 
     private func page(_ name: String) -> ExpenseResult {
         guard name == "balance" else { return ExpenseResult(404, error: "unknown page") }
         return ExpenseResult(200, ["content": ["balance": .text(ExpenseAmount.text(cents: balanceCents))]])
+    }
+
+    private func search(_ title: String) -> ExpenseResult {
+        let found = sortedRecords.filter { record in
+            record.kind == .expense && !title.isEmpty && record.text("title").map { $0.contains(title) } ?? false
+        }
+        return ExpenseResult(200, ["content": ["found": .text("\(found.count)")]])
+    }
+
+    /// Orders a statement of all expenses; there must be one.
+    private mutating func orderStatement() -> ExpenseResult {
+        let expenses = records.values.filter { $0.kind == .expense }
+        guard !expenses.isEmpty else { return ExpenseResult(409, error: "there are no expenses") }
+        statements += 1
+        return ExpenseResult(
+            201, ["content": ["statement": .text("\(statements)"), "expenses": .text("\(expenses.count)")]])
     }
 
     private func operation(_ id: String) -> ExpenseResult {
@@ -154,6 +181,21 @@ struct ExpenseAccount: Sendable {
             deleted[ByteKey(key)] = lastUpdate
             return done(200, key, previous)
         }
+    }
+
+    /// Changes fields of a record, or deletes it without fields.
+    mutating func change(_ key: String, fields: [(name: String, value: String)]?) -> Bool {
+        guard var record = records[ByteKey(key)] else { return false }
+        guard let fields else {
+            records[ByteKey(key)] = nil
+            lastUpdate += 1
+            deleted[ByteKey(key)] = lastUpdate
+            return true
+        }
+        for (name, value) in fields { record.fields[name] = .text(value) }
+        record.revision += 1
+        store(record)
+        return true
     }
 
     private func done(_ status: Int, _ key: String, _ previous: Int) -> ExpenseResult {

@@ -46,7 +46,13 @@ public final class ExpenseService: Sendable {
     static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
     static let replayed = HTTPField.Name("Idempotency-Replayed")!
 
-    private let accounts = Mutex<[ByteKey: ExpenseAccount]>([:])
+    private struct State: Sendable {
+        var accounts: [ByteKey: ExpenseAccount] = [:]
+        /// The number of restorations: each begins another history of updates.
+        var history = 0
+    }
+
+    private let state = Mutex(State())
 
     /// Creates a service without records.
     public init() {}
@@ -54,12 +60,30 @@ public final class ExpenseService: Sendable {
     /// Adds a record of a user. Returns whether it is valid: it has a new key, and its parent exists.
     @discardableResult
     public func seed(_ record: ExpenseRecord, owner: String) -> Bool {
-        accounts.withLock { $0[ByteKey(owner), default: ExpenseAccount()].seed(record) }
+        state.withLock { $0.accounts[ByteKey(owner), default: ExpenseAccount()].seed(record) }
     }
 
     /// The records of a user in the order of their last updates.
     public func records(of user: String) -> [ExpenseRecord] {
-        accounts.withLock { $0[ByteKey(user)]?.sortedRecords ?? [] }
+        state.withLock { $0.accounts[ByteKey(user)]?.sortedRecords ?? [] }
+    }
+
+    /// Changes fields of a record as another client of its user would, or deletes it without fields. Returns whether there
+    /// is such a record.
+    public func change(_ key: String, fields: [(name: String, value: String)]?, owner: String) -> Bool {
+        state.withLock { $0.accounts[ByteKey(owner)]?.change(key, fields: fields) ?? false }
+    }
+
+    /// Returns the restoration of everything that the service stores now. A restoration begins another history of updates,
+    /// by which clients notice it.
+    public func backup() -> @Sendable () -> Void {
+        let accounts = state.withLock { $0.accounts }
+        return { [self] in
+            state.withLock { state in
+                state.accounts = accounts
+                state.history += 1
+            }
+        }
     }
 
     /// Returns whether the service has a path.
@@ -73,7 +97,10 @@ public final class ExpenseService: Sendable {
     public func respond(to http: HTTPRequest, user: String?, body: [UInt8]) -> Response {
         guard let user else { return ExpenseResult(401, error: "sign in with a name and a password").response }
         let request = ExpenseRequest(http, body: body)
-        return accounts.withLock { $0[ByteKey(user), default: ExpenseAccount()].respond(to: request) }.response
+        return state.withLock { state in
+            let history = state.history
+            return state.accounts[ByteKey(user), default: ExpenseAccount()].respond(to: request, history: history)
+        }.response
     }
 }
 
@@ -163,6 +190,8 @@ struct ExpenseRequest {
     let segments: [String]
     /// The parameter `since`; `nil` if it is missing or not a number.
     let since: Int?
+    /// The parameter `title`, decoded; `nil` if it is missing.
+    let title: String?
     /// The operation id without quotes; `nil` if it is missing or too long.
     let operation: String?
     let body: [UInt8]
@@ -176,6 +205,7 @@ struct ExpenseRequest {
         segments = parts[0].split(separator: "/").dropFirst().map(String.init)
         let query = parts.count == 2 ? parts[1].split(separator: "&") : []
         since = query.first { $0.hasPrefix("since=") }.flatMap { Int($0.dropFirst("since=".count)) }
+        title = query.first { $0.hasPrefix("title=") }.map { Self.decoded($0.dropFirst("title=".count)) }
         let key = http.headerFields[ExpenseService.idempotencyKey].map { text in
             text.hasPrefix("\"") && text.hasSuffix("\"") && text.utf8.count >= 2
                 ? String(text.dropFirst().dropLast()) : text
@@ -185,5 +215,22 @@ struct ExpenseRequest {
         // The meaning of a JSON body does not depend on spaces and the order of members.
         let content = JSONText.parse(body)?.json ?? String(decoding: body, as: UTF8.self)
         fingerprint = FNV1a.digest("\(method) \(path)\n\(content)".utf8)
+    }
+
+    /// Returns a percent-encoded text; an escape that is none stays as it is.
+    private static func decoded(_ text: Substring) -> String {
+        var rest = Array(text.utf8)[...]
+        var bytes: [UInt8] = []
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), rest.count >= 2,
+                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+            {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

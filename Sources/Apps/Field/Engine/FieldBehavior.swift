@@ -19,6 +19,10 @@ public struct FieldBehavior: Sendable {
     public var results = Results.ofEachRecord
     /// Whether a payload of an earlier day is pulled again.
     public var pullsDaily = true
+    /// Whether a calendar day begins at midnight of the place of the payload; otherwise of UTC.
+    public var followsZones = true
+    /// Whether a commit that has failed is repeated; otherwise it counts as one that has succeeded.
+    public var repeatsFailedCommits = true
 
     // Transfers.
     /// Whether an interrupted upload continues where it was.
@@ -29,6 +33,8 @@ public struct FieldBehavior: Sendable {
     public var filesAtOnce = 1
     /// Whether a file must have its digest.
     public var checksDigests = true
+    /// Whether the payload is pulled again if the server has another file than it says.
+    public var noticesChangedFiles = true
     /// Whether a file can be opened before all of it has arrived.
     public var opensPartialFiles = false
 

@@ -1,3 +1,5 @@
+internal import Wire
+
 /// The calendar of a place: the offset of its clocks from UTC over time.
 ///
 /// A calendar day begins at local midnight, so a day on which clocks change has 23 or 25 hours.
@@ -29,7 +31,7 @@ public struct FieldCalendar: Hashable, Sendable {
         self.changes = changes.sorted { $0.start < $1.start }
     }
 
-    /// The calendar of the devices of scenarios.
+    /// The calendar of a payload without one.
     public static let utc = FieldCalendar(offset: 0)
 
     private static let dayMilliseconds = 86_400_000
@@ -38,6 +40,44 @@ public struct FieldCalendar: Hashable, Sendable {
     public func day(of milliseconds: Int) -> Int {
         let offset = changes.last { $0.start <= milliseconds }?.offset ?? offset
         return SubmissionPeriod.index(milliseconds + offset, Self.dayMilliseconds)
+    }
+
+    /// The greatest offset in milliseconds, in both directions.
+    static let offsetMax = dayMilliseconds
+    /// The maximum number of changes.
+    public static let changesMax = 1000
+
+    /// Reads the member `zone` of a payload; `nil` if it is invalid. A payload without one is in UTC.
+    init?(_ json: JSONValue) {
+        func offset(_ json: JSONValue) -> Int? {
+            guard case .integer(let number) = json, let offset = Int(exactly: number),
+                (-Self.offsetMax...Self.offsetMax).contains(offset)
+            else { return nil }
+            return offset
+        }
+        guard json != .null else {
+            self = .utc
+            return
+        }
+        guard let first = offset(json["offset"]), case .array(let elements) = json["changes"],
+            elements.count <= Self.changesMax
+        else { return nil }
+        let changes = elements.compactMap { element -> Change? in
+            guard case .integer(let start) = element["start"], start >= 0, let start = Int(exactly: start) else {
+                return nil
+            }
+            return offset(element["offset"]).map { Change(start: start, offset: $0) }
+        }
+        guard changes.count == elements.count else { return nil }
+        self.init(offset: first, changes: changes)
+    }
+
+    var json: JSONValue {
+        [
+            "offset": .integer(Int64(offset)),
+            "changes": .array(
+                changes.map { ["start": .integer(Int64($0.start)), "offset": .integer(Int64($0.offset))] }),
+        ]
     }
 
     /// Returns whether something that was read at a time is of another calendar day than now.

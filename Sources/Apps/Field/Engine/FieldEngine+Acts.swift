@@ -34,6 +34,7 @@ extension FieldEngine {
     }
 
     private mutating func pull() {
+        needsSignIn = false
         forcesPull = true
         refresh()
     }

@@ -20,6 +20,7 @@ extension FieldEngine {
         if let json = state.json("payload") {
             guard let payload = FieldPayload(json) else { throw AppActError("the stored payload cannot be read") }
             self.payload = payload
+            payloadTag = state.json("tag")?.text
         }
         if let key = state["screen"].flatMap({ RecordKey(String(decoding: $0, as: UTF8.self)) }) {
             screen = .record(key)

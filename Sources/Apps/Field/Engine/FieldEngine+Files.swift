@@ -80,6 +80,7 @@ extension FieldEngine {
         let arrived = arrived.removeValue(forKey: number) ?? 0
         keepBytes(of: number, file: id)
         guard Self.isPart(response, of: file, from: range.lowerBound), arrived == range.count else {
+            if behavior.noticesChangedFiles { recordOutdated(file, response) }
             return fileFailed(id)
         }
         run?.lastTransfer = (range.count, elapsed)
@@ -93,6 +94,18 @@ extension FieldEngine {
             store(file)
             fileFailed(id)
         }
+    }
+
+    /// The server has another file than the payload says, or none: the payload is pulled again, once.
+    private mutating func recordOutdated(_ file: StoredFile, _ response: AppResponse) {
+        let isOther = response.isSuccess && response["ETag"] != file.entityTag
+        guard isOther || [404, 410].contains(response.status), let payload, outdatedCursor != payload.cursor else {
+            return
+        }
+        outdatedCursor = payload.cursor
+        forcesPull = true
+        run?.phase = .pull
+        run?.hasPulled = false
     }
 
     /// A transfer has failed; another file may follow.

@@ -14,6 +14,10 @@ extension FieldEngine {
         if let seconds = response.retryAfterSeconds, !response.isSuccess {
             notBefore = max(notBefore ?? now, now + .seconds(Int64(seconds)))
         }
+        if response.status == 401 {
+            rejected(activity, of: number, at: now)
+            return pump(at: now)
+        }
         switch activity {
         case .payload: payloadReceived(response, at: now)
         case .updates(let edits):
@@ -68,6 +72,16 @@ extension FieldEngine {
         pump(at: now)
     }
 
+    /// The server rejects the user's credentials. What waits is sent after the next sign-in.
+    private mutating func rejected(_ activity: Activity, of number: Int, at now: Instant) {
+        needsSignIn = true
+        if case .payload = activity { hasPullFailed = true }
+        buffers[number] = nil
+        arrived[number] = nil
+        run?.mustRepeat = true
+        endRun(at: now)
+    }
+
     private mutating func payloadReceived(_ response: AppResponse, at now: Instant) {
         run?.hasPulled = true
         let isUnchanged = response.status == 304 && payload != nil
@@ -86,10 +100,21 @@ extension FieldEngine {
         commits.next.set("counter/pulled", json: .integer(Int64(pulledAt)))
         guard let json, let payload = FieldPayload(json) else { return }
         self.payload = payload
+        payloadTag = response["ETag"]
         commits.next.set("payload", json: json)
-        for record in records.values.sorted(by: { $0.key < $1.key })
-        where record.isPushed && payload.contains(record) {
-            remove(record)
+        commits.next.set("tag", json: payloadTag.map { .text($0) })
+        for var record in records.values.sorted(by: { $0.key < $1.key }) where record.isPushed {
+            if payload.contains(record) {
+                remove(record)
+            } else if case .photo = record.content {
+                // A payload lists it when all of it has arrived.
+                continue
+            } else {
+                // The server has lost it: it was restored from an earlier backup.
+                record.isPushed = false
+                store(record)
+                wantsRun = true
+            }
         }
         adoptFiles()
         evictFiles()

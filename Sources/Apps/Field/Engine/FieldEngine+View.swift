@@ -78,7 +78,7 @@ extension FieldEngine {
             if let file = stitched.files.first(where: { $0.key == key }) { return screen(of: file, fields) }
             fallthrough
         case .list:
-            let error: String? = hasPullFailed ? FieldText.stale : nil
+            let error: String? = needsSignIn ? FieldText.signIn : hasPullFailed ? FieldText.stale : nil
             return AppView.Screen(name: "list", controls: ["add", "open", "pin", "sync"], error: error, fields: fields)
         }
     }
@@ -86,6 +86,7 @@ extension FieldEngine {
     /// The screen without a payload.
     private var firstUse: AppView.Screen {
         if !isAllowed { return AppView.Screen(name: FieldText.noWifi, controls: []) }
+        if needsSignIn { return AppView.Screen(name: FieldText.signIn, controls: ["retry"]) }
         if hasPullFailed { return AppView.Screen(name: FieldText.failed, controls: ["retry"]) }
         return AppView.Screen(name: FieldText.loading, controls: [])
     }
@@ -138,6 +139,8 @@ public enum FieldText {
     public static let failed = "failed"
     /// The payload could not be refreshed.
     public static let stale = "stale"
+    /// The server rejects the user's credentials.
+    public static let signIn = "sign-in"
     /// A file exceeds the quota.
     public static let noSpace = "no-space"
     /// The state of a file that the device has.

@@ -89,10 +89,11 @@ public struct FieldEngine: AppEngine {
 
     let policy: FieldPolicy
     let behavior: FieldBehavior
-    let calendar = FieldCalendar.utc
 
     // What is stored.
     var payload: FieldPayload?
+    /// The entity tag of the payload.
+    var payloadTag: String?
     /// The milliseconds since 1970 of the device's clock at the last pull; 0 for none.
     var pulledAt = 0
     /// The difference of the server's clock from that of the device, in milliseconds.
@@ -115,9 +116,13 @@ public struct FieldEngine: AppEngine {
     var forcesPull = false
     /// A file that the user wants first.
     var wantedFile: String?
+    /// The cursor of the payload whose list of files was found to be out of date.
+    var outdatedCursor: Int?
     /// Whether the last exchange has ended without a response.
     var isUnreachable = false
     var hasPullFailed = false
+    /// Whether the server rejects the user's credentials: nothing is sent until the user signs in, syncs or tries again.
+    var needsSignIn = false
     var failures = 0
     /// The time before which no run begins after a failure.
     var retryAt: Instant?
@@ -157,7 +162,8 @@ public struct FieldEngine: AppEngine {
     public var isCommitPending: Bool { commits.isPending }
 
     public var isSettled: Bool {
-        exchanges.isEmpty && !isCommitPending && run == nil && payload != nil && !wantsRun && !needsPull
+        if needsSignIn, exchanges.isEmpty, !isCommitPending { return true }
+        return exchanges.isEmpty && !isCommitPending && run == nil && payload != nil && !wantsRun && !needsPull
             && !records.values.contains { $0.isPending || $0.needsUpload } && openFiles.isEmpty
     }
 
@@ -185,7 +191,7 @@ public struct FieldEngine: AppEngine {
         if commits.isAwaited { return nil }
         var next = Instant.never
         if let stopAt = run?.stopAt { next = min(next, stopAt) }
-        if run == nil, isAllowed, exchanges.isEmpty {
+        if run == nil, isAllowed, !needsSignIn, exchanges.isEmpty {
             if wantsRun {
                 next = min(next, max(retryAt ?? .start, notBefore ?? .start))
             } else if let nextRunAt {
@@ -254,7 +260,9 @@ public struct FieldEngine: AppEngine {
         pump(at: now)
     }
 
-    public mutating func commitFailed(at now: Instant) { commits.failed(at: now) }
+    public mutating func commitFailed(at now: Instant) {
+        if behavior.repeatsFailedCommits { commits.failed(at: now) } else { committed(at: now) }
+    }
 
     /// The user or the system gives a reason to try again now.
     mutating func clearRetry() {
@@ -269,7 +277,7 @@ public struct FieldEngine: AppEngine {
         shownPeriod = payload.map { SubmissionPeriod(containing: serverTime(at: now), length: $0.periodLength) }
         if let change = commits.begin() { actions.append(.commit(change)) }
         if commits.isAwaited { return }
-        guard isAllowed, exchanges.isEmpty || isParallel else { return }
+        guard isAllowed, !needsSignIn, exchanges.isEmpty || isParallel else { return }
         if run == nil { beginRun(at: now) }
         if run != nil { return step(at: now) }
         if policy.asksForEvents, payload != nil, exchanges.isEmpty, !wantsRun, eventsAt ?? .never <= now {
@@ -352,6 +360,11 @@ public struct FieldEngine: AppEngine {
             && calendar.isStale(readAt: pulledAt, now: clock.milliseconds(at: now))
     }
 
+    /// The calendar of the place: the payload has it.
+    private var calendar: FieldCalendar {
+        behavior.followsZones ? payload?.calendar ?? .utc : .utc
+    }
+
     // MARK: Requests
 
     mutating func send(_ activity: Activity, at now: Instant) {
@@ -366,7 +379,9 @@ public struct FieldEngine: AppEngine {
         switch activity {
         case .payload:
             var request = AppRequest(number: number, method: "GET", target: "\(Self.basePath)/payload", json: nil)
-            if let payload { request.fields.append((name: "If-None-Match", value: "\"\(payload.cursor)\"")) }
+            if payload != nil, let payloadTag {
+                request.fields.append((name: "If-None-Match", value: payloadTag))
+            }
             return request
         case .updates(let edits):
             return AppRequest(

@@ -56,6 +56,8 @@ struct FieldPayload: Hashable, Sendable {
     let periodLength: Int
     /// The time after the end of a period in which the server accepts its answers, in milliseconds.
     let grace: Int
+    /// The calendar by which days begin.
+    let calendar: FieldCalendar
     var questions: [Question]
     var issues: [Issue]
     let files: [File]
@@ -78,8 +80,9 @@ struct FieldPayload: Hashable, Sendable {
         }
         guard let cursor = integer(json["cursor"]), let length = integer(json["period"]["length"]),
             (1...Self.periodMillisecondsMax).contains(length), let grace = integer(json["period"]["grace"]),
-            grace <= Self.periodMillisecondsMax
+            grace <= Self.periodMillisecondsMax, let calendar = FieldCalendar(json["zone"])
         else { return nil }
+        self.calendar = calendar
         self.cursor = cursor
         periodLength = length
         self.grace = grace

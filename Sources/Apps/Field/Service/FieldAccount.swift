@@ -35,6 +35,8 @@ struct FieldAccount: Sendable {
     private(set) var periodLength = 86_400_000
     /// The time after the end of a period in which its answers are accepted, in milliseconds.
     private(set) var grace = 86_400_000
+    /// The calendar of the place at which the users work.
+    private(set) var calendar = FieldCalendar.utc
     /// The number of changes so far.
     var cursor = 0
     var questions: [ByteKey: Question] = [:]
@@ -76,11 +78,45 @@ struct FieldAccount: Sendable {
             }
             files[ByteKey(key)] = FieldFile(title: title, size: bytes)
             order.append((key, .file))
-        case .schedule(let length, let grace):
+        case .schedule(let length, let grace, let calendar):
             let range = 0...FieldService.Limits.periodMillisecondsMax
             guard length > 0, range.contains(length), range.contains(grace) else { return false }
             periodLength = length
             self.grace = grace
+            self.calendar = calendar
+        }
+        cursor += 1
+        return true
+    }
+
+    /// Changes the title of a question, an issue or a file, or the size of a file; deletes it without both.
+    mutating func change(_ key: String, title: String?, text: String?) -> Bool {
+        let id = ByteKey(key)
+        guard let index = order.firstIndex(where: { $0.key.hasSameBytes(as: key) }) else { return false }
+        if title == nil, text == nil {
+            switch order[index].kind {
+            case .question: questions[id] = nil
+            case .issue: issues[id] = nil
+            case .file: files[id] = nil
+            case .answer, .photo: return false
+            }
+            order.remove(at: index)
+        } else {
+            switch order[index].kind {
+            case .question:
+                guard let old = questions[id], let title else { return false }
+                questions[id] = Question(title: title, choices: old.choices)
+            case .issue:
+                guard let old = issues[id], let title else { return false }
+                issues[id] = Issue(title: title, notes: old.notes, photos: old.photos)
+            case .file:
+                let size = text.map { Int($0) } ?? files[id]?.bytes.count
+                guard let old = files[id], let size, (0...FieldService.Limits.fileBytesMax).contains(size) else {
+                    return false
+                }
+                files[id] = FieldFile(title: title ?? old.title, size: size)
+            case .answer, .photo: return false
+            }
         }
         cursor += 1
         return true
@@ -111,11 +147,12 @@ struct FieldAccount: Sendable {
 
     // MARK: Requests
 
-    mutating func respond(to request: FieldRequest) -> FieldResult {
+    /// - Parameter history: The number of restorations of the service.
+    mutating func respond(to request: FieldRequest, history: Int) -> FieldResult {
         let (segments, method) = (request.segments, request.method)
         switch segments.first {
         case "payload"? where segments.count == 1:
-            return method == "GET" ? payload(request) : notAllowed("GET")
+            return method == "GET" ? payload(request, history) : notAllowed("GET")
         case "events"? where segments.count == 1:
             return method == "GET" ? events(request) : notAllowed("GET")
         case "updates"? where segments.count == 1:
@@ -143,8 +180,9 @@ struct FieldAccount: Sendable {
 
     // MARK: The payload
 
-    private func payload(_ request: FieldRequest) -> FieldResult {
-        let tag = "\"\(cursor)\""
+    private func payload(_ request: FieldRequest, _ history: Int) -> FieldResult {
+        // After a restoration, a cursor stands for another content.
+        let tag = history == 0 ? "\"\(cursor)\"" : "\"\(cursor)-\(history)\""
         guard request.field("If-None-Match") != tag else { return FieldResult(304).with("ETag", tag) }
         var byQuestion: [ByteKey: [JSONValue]] = [:]
         for (key, kind) in order where kind == .answer {
@@ -192,15 +230,14 @@ struct FieldAccount: Sendable {
             case .answer, .photo: continue
             }
         }
-        return FieldResult(
-            200,
-            [
-                "cursor": .integer(Int64(cursor)),
-                "period": ["length": .integer(Int64(periodLength)), "grace": .integer(Int64(grace))],
-                "questions": .array(parts[.question] ?? []), "issues": .array(parts[.issue] ?? []),
-                "files": .array(parts[.file] ?? []),
-            ]
-        ).with("ETag", tag)
+        var object: JSONObject = [
+            "cursor": .integer(Int64(cursor)),
+            "period": ["length": .integer(Int64(periodLength)), "grace": .integer(Int64(grace))],
+            "questions": .array(parts[.question] ?? []), "issues": .array(parts[.issue] ?? []),
+            "files": .array(parts[.file] ?? []),
+        ]
+        if calendar != .utc { object["zone"] = calendar.json }
+        return FieldResult(200, .object(object)).with("ETag", tag)
     }
 
     // MARK: Events

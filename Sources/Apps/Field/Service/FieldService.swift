@@ -55,7 +55,13 @@ public final class FieldService: Sendable {
     /// The delay before a client asks for events again, in milliseconds.
     public static let eventsRetryMilliseconds = 30_000
 
-    private let accounts = Mutex<[ByteKey: FieldAccount]>([:])
+    private struct State: Sendable {
+        var accounts: [ByteKey: FieldAccount] = [:]
+        /// The number of restorations, which the entity tags of payloads have.
+        var history = 0
+    }
+
+    private let state = Mutex(State())
 
     /// Creates a service without records.
     public init() {}
@@ -63,12 +69,29 @@ public final class FieldService: Sendable {
     /// Adds a record of a user. Returns whether it is valid: it has a new key, and its values are within the limits.
     @discardableResult
     public func seed(_ record: FieldSeed, owner: String) -> Bool {
-        accounts.withLock { $0[ByteKey(owner), default: FieldAccount()].seed(record) }
+        state.withLock { $0.accounts[ByteKey(owner), default: FieldAccount()].seed(record) }
     }
 
     /// The records of a user in the order in which they were created.
     public func records(of user: String) -> [FieldServerRecord] {
-        accounts.withLock { $0[ByteKey(user)]?.shownRecords ?? [] }
+        state.withLock { $0.accounts[ByteKey(user)]?.shownRecords ?? [] }
+    }
+
+    /// Changes a question, an issue or a file as its author would, or deletes it without a title and a text. The text of a
+    /// file is its size in bytes. Returns whether there is such a record.
+    public func change(_ key: String, title: String?, text: String?, owner: String) -> Bool {
+        state.withLock { $0.accounts[ByteKey(owner)]?.change(key, title: title, text: text) ?? false }
+    }
+
+    /// Returns the restoration of everything that the service stores now.
+    public func backup() -> @Sendable () -> Void {
+        let accounts = state.withLock { $0.accounts }
+        return { [self] in
+            state.withLock { state in
+                state.accounts = accounts
+                state.history += 1
+            }
+        }
     }
 
     /// Returns whether the service has a path.
@@ -84,8 +107,10 @@ public final class FieldService: Sendable {
             return FieldResult(401, error: "sign in with a name and a password").response(milliseconds)
         }
         let request = FieldRequest(http, body: body, milliseconds: milliseconds)
-        return accounts.withLock { $0[ByteKey(user), default: FieldAccount()].respond(to: request) }
-            .response(milliseconds)
+        return state.withLock { state in
+            let history = state.history
+            return state.accounts[ByteKey(user), default: FieldAccount()].respond(to: request, history: history)
+        }.response(milliseconds)
     }
 }
 
@@ -100,8 +125,8 @@ public enum FieldSeed: Hashable, Sendable {
     /// A file whose bytes are generated from its title.
     case file(key: String, title: String, bytes: Int)
     /// The length of submission periods, and the time after the end of one in which its answers are accepted, in
-    /// milliseconds.
-    case schedule(length: Int, grace: Int)
+    /// milliseconds; and the calendar of the place.
+    case schedule(length: Int, grace: Int, calendar: FieldCalendar = .utc)
 }
 
 /// A record of the service as its user sees it.

@@ -34,6 +34,8 @@ public struct ReaderBehavior: Sendable {
     }
 
     // Pages.
+    /// Whether a page that was read in the future, by the clock of the device, counts as fresh.
+    public var trustsFuturePages = false
     /// The time after which a read that the user waits for has a loading indicator.
     public var indicatorDelay = ReaderEngine.indicatorDelay
     /// Whether cached content is shown while it is read again.

@@ -61,7 +61,8 @@ extension ReaderEngine {
     func isFresh(_ cached: CachedPage, at now: Instant) -> Bool {
         let age = clock.milliseconds(at: now).subtractingReportingOverflow(cached.fetchedAt)
         // A clock that was set back says nothing about the age.
-        return !age.overflow && age.partialValue >= 0 && Int64(age.partialValue) < life.count / 1_000_000
+        return !age.overflow && (age.partialValue >= 0 || behavior.trustsFuturePages)
+            && Int64(age.partialValue) < life.count / 1_000_000
     }
 
     mutating func load(_ page: ReaderPage, at now: Instant) {

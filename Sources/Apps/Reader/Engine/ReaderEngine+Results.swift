@@ -73,7 +73,7 @@ extension ReaderEngine {
         loads[page] = nil
         // Another page is not disturbed; this one is read again when it is opened.
         guard screen == .page(page) else { return }
-        guard behavior.keepsPageErrors else { return showProblem(problem, about: page.subject, at: now) }
+        guard behavior.keepsPageErrors else { return showProblem(problem, about: subject(of: page), at: now) }
         pageProblem = problem
     }
 
@@ -133,8 +133,7 @@ extension ReaderEngine {
     private mutating func liked(_ sequence: Int, _ response: AppResponse, at now: Instant) {
         guard let operation = operations.first(where: { $0.sequence == sequence }) else { return }
         guard response.isSuccess else {
-            let isGone = ReaderProblem(status: response.status) == .notFound
-            return likeFailed(sequence, isGone ? .notFound : .cannotSave, at: now)
+            return likeFailed(sequence, ReaderProblem(status: response.status, other: .cannotSave), at: now)
         }
         removeOperation(sequence)
         likeNumbers[operation.article] = nextNumber
@@ -166,7 +165,10 @@ extension ReaderEngine {
     // MARK: Forms
 
     private mutating func sent(_ sequence: Int, _ response: AppResponse, at now: Instant) {
-        guard response.isSuccess else { return outgoingFailed(sequence, .cannotSave, at: now, response) }
+        guard response.isSuccess else {
+            let problem = ReaderProblem(status: response.status, other: .cannotSave)
+            return outgoingFailed(sequence, problem, at: now, response)
+        }
         removeOutgoing(sequence)
         show(ReaderText.sent, nil, at: now)
     }
@@ -206,7 +208,7 @@ extension ReaderEngine {
         }
         guard response.status == 422, !response.isKeyReused,
             let errors = RecordFields(response.json?["errors"] ?? .null), !errors.isEmpty
-        else { return submissionFailed(.cannotSave, at: now) }
+        else { return submissionFailed(ReaderProblem(status: response.status, other: .cannotSave), at: now) }
         endSubmission()
         formErrors = errors
     }

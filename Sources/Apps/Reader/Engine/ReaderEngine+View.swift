@@ -16,6 +16,15 @@ extension ReaderEngine {
         cache[.articles].flatMap { content(.articles, $0) }?.entries ?? []
     }
 
+    /// Returns the page in texts: with the name that other pages know of it.
+    func subject(of page: ReaderPage) -> String {
+        switch page {
+        case .articles: "the list of articles"
+        case .article(let key): entries.first { $0.key == key }.map { "the article '\($0.title)'" } ?? "the article"
+        case .profile(let key): entries.first { $0.author == key }.map { "\($0.authorName)'s profile" } ?? "the profile"
+        }
+    }
+
     /// Returns the content of a cached page.
     func content(_ page: ReaderPage, _ cached: CachedPage) -> PageContent? {
         PageContent(page, cached.body, behavior.validation)
@@ -36,7 +45,7 @@ extension ReaderEngine {
             }
             if let problem = pageProblem {
                 error = problem.rawValue
-                fields["message"] = behavior.message(problem, page.subject, pageStatus)
+                fields["message"] = behavior.message(problem, subject(of: page), pageStatus)
                 if problem.canBeRetried { controls.append("retry") }
             }
         case .form(let form):

@@ -45,15 +45,6 @@ public enum ReaderPage: Hashable, Sendable {
         }
     }
 
-    /// The page in texts.
-    var subject: String {
-        switch self {
-        case .articles: "the articles"
-        case .article: "the article"
-        case .profile: "the profile"
-        }
-    }
-
     /// The kind of the page: each has a capacity in the cache.
     enum Kind: CaseIterable {
         case articles, article, profile

@@ -11,6 +11,10 @@ public enum ReaderProblem: String, CaseIterable, Hashable, Sendable {
     // The server.
     /// The server has no such thing (404, 410).
     case notFound = "not-found"
+    /// The server rejects the user's credentials (401).
+    case signIn = "sign-in"
+    /// The user may not do this (403).
+    case notAllowed = "not-allowed"
     /// The server fails in another way.
     case cannotLoad = "cannot-load"
     /// The server does not execute a write.
@@ -29,18 +33,30 @@ public enum ReaderProblem: String, CaseIterable, Hashable, Sendable {
             }
     }
 
-    /// Creates the problem of a read that the server rejects.
-    init(status: Int) { self = status == 404 || status == 410 ? .notFound : .cannotLoad }
+    /// Creates the problem of a request that the server rejects.
+    ///
+    /// - Parameter other: The problem of a status that the app does not know.
+    init(status: Int, other: ReaderProblem = .cannotLoad) {
+        self =
+            switch status {
+            case 401: .signIn
+            case 403: .notAllowed
+            case 404, 410: .notFound
+            default: other
+            }
+    }
 
     /// Whether the user may try again.
-    public var canBeRetried: Bool { self != .notFound }
+    public var canBeRetried: Bool { self != .notFound && self != .notAllowed }
 
-    /// Returns the text about a subject, such as `the profile`.
+    /// Returns the text about a subject, such as `Bo's profile`.
     public func message(about subject: String) -> String {
         switch self {
         case .noConnection: "No network connection. Connect and try again."
-        case .notResponding: "The server is not responding. Try again later."
-        case .notFound: "The server does not have \(subject) any more."
+        case .notResponding: "\(ReaderText.service) is not responding. Try again later."
+        case .notFound: "\(subject.prefix(1).uppercased())\(subject.dropFirst()) is not available."
+        case .signIn: "\(ReaderText.service) does not accept your password. Sign in again."
+        case .notAllowed: "You have no access to \(subject)."
         case .cannotLoad: "Cannot get \(subject). Try again later."
         case .cannotSave: "Cannot save \(subject). Try again later."
         case .receivedData: "Error while getting \(subject). Try again later."
@@ -50,6 +66,8 @@ public enum ReaderProblem: String, CaseIterable, Hashable, Sendable {
 
 /// The values of dialogs and messages that the reader shows.
 public enum ReaderText {
+    /// The name of the service in messages.
+    public static let service = "Reader"
     /// The dialog after a form in the background has failed.
     public static let notSent = "not-sent"
     /// The dialog after a like has failed whose page the user has left.

@@ -73,6 +73,18 @@ public final class ReaderService: Sendable {
         shelves.withLock { $0[ByteKey(user)]?.allRecords ?? [] }
     }
 
+    /// Changes the title or the text of an article or profile as its author would, or deletes it without both. Returns
+    /// whether there is such a record.
+    public func change(_ key: String, title: String?, text: String?, owner: String) -> Bool {
+        shelves.withLock { $0[ByteKey(owner)]?.change(key, title: title, text: text) ?? false }
+    }
+
+    /// Returns the restoration of everything that the service stores now.
+    public func backup() -> @Sendable () -> Void {
+        let kept = shelves.withLock { $0 }
+        return { [self] in shelves.withLock { $0 = kept } }
+    }
+
     /// Returns the response to a request.
     ///
     /// - Parameter user: The authenticated user; `nil` for none.
@@ -95,9 +107,9 @@ public struct ReaderRecord: Hashable, Sendable {
     /// The author of an article, the key of a profile.
     public let author: String?
     /// The title of an article, or the name of a profile or account.
-    public let title: String
+    public internal(set) var title: String
     /// The text of an article or feedback, or what a profile says about itself.
-    public let text: String?
+    public internal(set) var text: String?
     /// The birthday of a profile.
     public let birthday: String?
     /// The picture of a profile.

@@ -36,6 +36,20 @@ struct ReaderShelf: Sendable {
         return true
     }
 
+    /// Changes the title or the text of an article or profile, or deletes it without both.
+    mutating func change(_ key: String, title: String?, text: String?) -> Bool {
+        guard var record = records[ByteKey(key)] else { return false }
+        guard title != nil || text != nil else {
+            records[ByteKey(key)] = nil
+            return true
+        }
+        record.title = title ?? record.title
+        record.text = text ?? record.text
+        record.revision += 1
+        records[ByteKey(key)] = record
+        return true
+    }
+
     // MARK: Routing
 
     mutating func respond(to request: ReaderServiceRequest) -> ReaderResult {

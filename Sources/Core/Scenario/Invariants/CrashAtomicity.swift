@@ -38,7 +38,7 @@ enum CrashAtomicity: InvariantCheck {
     private static func isUpgrade(between stop: Int, _ start: Int, _ device: RunFacts.Device) -> Bool {
         let last = device.actions.last { $0.moment.index < stop }
         return device.actions.contains { action in
-            action.kind == .upgrade
+            (action.kind == .upgrade || action.kind == .signIn)
                 && (action.moment.index > stop && action.moment.index < start
                     || action.moment.index == last?.moment.index)
         }
@@ -46,7 +46,7 @@ enum CrashAtomicity: InvariantCheck {
 
     private static func isRestart(_ action: RunFacts.UserAction) -> Bool {
         switch action.kind {
-        case .kill, .start, .upgrade: true
+        case .kill, .start, .upgrade, .signOut, .signIn: true
         default: false
         }
     }

@@ -41,7 +41,9 @@ enum DeletesStick: InvariantCheck {
         // A server that keeps deletions lets no request bring the note back.
         let keepsDeletions = run.scenario.server == .builtIn && run.scenario.contract != "orig"
         for entry in run.history.entries[min(index, run.history.entries.count)...] {
-            guard case .action(let actor, let action) = entry.event, run.user(of: actor) == note.user else { continue }
+            guard case .action(let actor, let action) = entry.event, run.user(of: actor, at: index) == note.user else {
+                continue
+            }
             switch action.kind {
             case .send: if !keepsDeletions { return true }
             case .create, .resolve: if action.row == note.row { return true }

@@ -14,7 +14,9 @@ enum Isolation: InvariantCheck {
     private static func ofCredentials(_ run: RunFacts) -> InvariantViolation? {
         var owners: [Int: String] = [:]
         for exchange in run.exchanges {
-            guard let account = exchange.contents?.account, let user = run.user(of: exchange.actor) else { continue }
+            guard let account = exchange.contents?.account,
+                let user = run.user(of: exchange.actor, at: exchange.sentIndex)
+            else { continue }
             switch account {
             case .user(user): continue
             case .user(let other):
@@ -37,12 +39,13 @@ enum Isolation: InvariantCheck {
     }
 
     private static func ofTexts(_ run: RunFacts) -> InvariantViolation? {
-        let users = Set(run.scenario.devices.map(\.user) + run.scenario.writers.map(\.user))
+        let users = run.scenario.users
         guard users.count > 1 else { return nil }
         // The users who have entered each text.
         var writers: [String: Set<String>] = [:]
-        for step in run.scenario.steps {
-            guard let (actor, action) = step.action, let user = run.user(of: actor) else { continue }
+        for (index, step) in run.scenario.steps.enumerated() {
+            let start = run.accounts.areFixed ? nil : run.history.index(ofStep: index)
+            guard let (actor, action) = step.action, let user = run.user(of: actor, at: start ?? .max) else { continue }
             switch action {
             case .create(_, _, let text?), .edit(_, _, let text?), .resolve(_, _, let text?),
                 .editStale(_, _, let text?):
@@ -56,18 +59,20 @@ enum Isolation: InvariantCheck {
         for (text, users) in writers { digests[RequestContents.digest(text), default: []].formUnion(users) }
         for device in run.devices where !run.hasRawRequests(of: device.device.user) {
             for change in device.changes {
-                guard let text = change.after?.text, let found = writers[text], !found.contains(device.device.user)
+                guard let text = change.after?.text, let found = writers[text],
+                    let user = run.user(of: device.name, at: change.index), !found.contains(user)
                 else {
                     continue
                 }
                 return InvariantViolation(
-                    "\(device.name) of \(device.device.user) shows a text of \(found.sorted()[0]) at "
+                    "\(device.name) of \(user) shows a text of \(found.sorted()[0]) at "
                         + "\(RunFacts.text(change.time))",
                     at: change.index, of: device.name, change.name)
             }
         }
         for exchange in run.exchanges {
-            guard let text = exchange.contents?.text, let user = run.user(of: exchange.actor),
+            guard let text = exchange.contents?.text,
+                let user = run.user(of: exchange.actor, at: exchange.sentIndex),
                 let found = digests[text],
                 !found.contains(user), !run.sendsRequests(exchange.actor)
             else { continue }

@@ -64,7 +64,8 @@ enum NoDuplicateEffect: InvariantCheck {
         }
         var executed: [[String]: History.Exchange] = [:]
         for exchange in run.exchanges.sorted(by: { $0.respondedIndex ?? .max < $1.respondedIndex ?? .max }) {
-            guard let key = exchange.key, let user = run.user(of: exchange.actor), RunFacts.isWrite(exchange),
+            guard let key = exchange.key, let user = run.user(of: exchange.actor, at: exchange.sentIndex),
+                RunFacts.isWrite(exchange),
                 let status = exchange.serverStatus, !exchange.isOnPortal
             else { continue }
             guard let first = executed[[user, key]] else {

@@ -21,7 +21,7 @@ extension Scenario {
     /// The marks that steps and expectations refer to.
     var referencedMarks: Set<String> {
         var found: Set<String> = []
-        for step in steps { if case .after(let mark, _) = step.trigger { found.insert(mark) } }
+        for step in steps { if let mark = step.awaitedMark { found.insert(mark) } }
         for expectation in expectations { found.formUnion(expectation.kind.referencedMarks) }
         return found
     }

@@ -104,10 +104,11 @@ extension Scenario {
             case .start?:
                 if isRunning { removed.insert(step) }
                 isRunning = true
-            case .kill?:
+            case .kill?, .signOut?:
                 if !isRunning { removed.insert(step) }
                 isRunning = false
             case .upgrade?: break
+            case .signIn?: isRunning = true
             default: if !isRunning { removed.insert(step) }
             }
         }

@@ -126,7 +126,7 @@ extension Scenario {
 
     /// Gives all devices and writers one user, if they have one, and Slowlane's client.
     mutating func useOneUser() -> Bool {
-        let users = Set(devices.map(\.user) + writers.map(\.user))
+        let users = users
         guard users.count == 1, users != ["ada"] else { return false }
         devices = devices.map { $0.replacing(\.user, "ada") }
         writers = writers.map { Writer(name: $0.name, user: "ada") }

@@ -129,13 +129,13 @@ extension Swarm {
         }
     }
 
-    private func step(_ actor: String, _ action: Scenario.Action, at time: Nanoseconds) -> Scenario.Step {
+    func step(_ actor: String, _ action: Scenario.Action, at time: Nanoseconds) -> Scenario.Step {
         Scenario.Step(
             trigger: .at(time), action: (actor, action), mark: nil, isOptional: true, location: Self.location)
     }
 
     /// Returns a time at which faults and actions take place.
-    private func time(_ random: inout RandomStream) -> Nanoseconds {
+    func time(_ random: inout RandomStream) -> Nanoseconds {
         .milliseconds(1_000 + random.integer(below: Self.length.count / 1_000_000 - 10_000))
     }
 

@@ -30,12 +30,13 @@ public struct Swarm: Sendable {
 
     /// Creates the scenarios of an exploration.
     ///
-    /// - Parameter parts: The parts that are drawn; `nil` for those that the scenario gives, or else all that can be drawn.
+    /// - Parameter parts: The parts that are drawn; `nil` for those that the scenario gives, or else all. Then a scenario
+    ///   with apps keeps its own steps.
     public init(_ base: Scenario, links: SwarmLinks, parts: [Scenario.Exploration.Part]? = nil) {
         self.base = base
         self.links = links
-        let chosen = parts ?? base.exploration?.vary ?? Scenario.Exploration.Part.allCases
-        self.parts = Set(chosen.filter { $0 != .workload || base.apps.isEmpty })
+        let all = Scenario.Exploration.Part.allCases.filter { $0 != .workload || base.apps.isEmpty }
+        self.parts = Set(parts ?? base.exploration?.vary ?? all)
     }
 
     /// Returns the scenario of a seed. Its steps are those that run: there is nothing left to draw but jitter, chances of
@@ -58,7 +59,10 @@ public struct Swarm: Sendable {
             scenario.restoreAt = Self.length
             scenario.limit = Self.limit
         }
-        if parts.contains(.workload) {
+        if parts.contains(.workload), !base.apps.isEmpty {
+            scenario.steps = appSteps(configuration, draws)
+            scenario.workload = []
+        } else if parts.contains(.workload) {
             scenario.notes = notes(configuration)
             scenario.steps = steps(configuration, draws)
             scenario.workload = reactions(configuration)

@@ -23,6 +23,8 @@ public final class AppClient: Sendable {
         public var makeApp: @Sendable (AppState) throws -> ClientMachine<RunningApp>
         /// Called on the client's own thread after each commit. `true` ends the client at once, like a kill.
         public var mustEnd: (@Sendable () -> Bool)?
+        /// Called on the client's own thread before each commit, which fails for the reason that it returns.
+        public var beforeCommit: (@Sendable () -> String?)?
 
         /// Creates a configuration.
         public init(
@@ -54,6 +56,7 @@ public final class AppClient: Sendable {
                 let state = try store.load()
                 let driver = try MachineDriver(
                     store: store, target: configuration.target, on: eventLoop, mustEnd: configuration.mustEnd,
+                    beforeCommit: configuration.beforeCommit,
                     onActivity: onActivity, onEvent: onView
                 ) { try configuration.makeApp(state) }
                 driver.input { app, now in app.started(configuration.interface, at: now) }

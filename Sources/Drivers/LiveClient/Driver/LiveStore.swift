@@ -8,6 +8,9 @@ protocol LiveStore<E>: AnyObject {
     /// Commits a change.
     func execute(_ change: E.Change) -> CommitResult<E>
 
+    /// Returns the result of a commit that fails before the store is asked.
+    func refuse(_ reason: String) -> CommitResult<E>
+
     /// Executes the next action of the engine on the store that is not a commit. Returns the input that follows; `nil` if
     /// there is no action.
     func executeNext(of engine: inout E) -> ((inout E, Instant) -> Void)?
@@ -17,6 +20,8 @@ protocol LiveStore<E>: AnyObject {
 }
 
 extension LiveStore {
+    func refuse(_ reason: String) -> CommitResult<E> { .failed(reason: reason) }
+
     func executeNext(of engine: inout E) -> ((inout E, Instant) -> Void)? { nil }
 }
 

@@ -18,6 +18,7 @@ final class MachineDriver<E: Engine> {
     private let store: any LiveStore<E>
     private let channels: ClientChannels
     private let mustEnd: (() -> Bool)?
+    private let beforeCommit: (() -> String?)?
     private let onActivity: ((ClientActivity<E.Change>) -> Void)?
     private let onEvent: (E.Event) -> Void
     /// Called when all actions that follow from inputs are executed.
@@ -37,15 +38,18 @@ final class MachineDriver<E: Engine> {
     ///
     /// - Parameters:
     ///   - mustEnd: Called after each commit; if it returns `true`, the client ends at once.
+    ///   - beforeCommit: Called before each commit, which fails for the reason that it returns.
     ///   - machine: Creates the machine, whose time is 0 at the call.
     init(
         store: any LiveStore<E>, target: ClientChannels.Target, on eventLoop: any EventLoop, mustEnd: (() -> Bool)?,
+        beforeCommit: (() -> String?)? = nil,
         onActivity: ((ClientActivity<E.Change>) -> Void)?, onEvent: @escaping (E.Event) -> Void,
         machine: () throws -> ClientMachine<E>
     ) throws {
         self.store = store
         self.eventLoop = eventLoop
         self.mustEnd = mustEnd
+        self.beforeCommit = beforeCommit
         self.onActivity = onActivity
         self.onEvent = onEvent
         self.machine = try machine()
@@ -153,7 +157,7 @@ final class MachineDriver<E: Engine> {
     }
 
     private func commit(_ change: E.Change) {
-        switch store.execute(change) {
+        switch beforeCommit?().map({ store.refuse($0) }) ?? store.execute(change) {
         case .committed:
             onActivity?(.committed(change))
             if mustEnd?() == true { return kill() }

@@ -27,7 +27,6 @@ final class NotesStorage: LiveStore {
     func close() { store.close() }
 
     func execute(_ change: StoreChange) -> CommitResult<NotesEngine> {
-        let isUserChange = userChange?.isCommitted == false
         do {
             switch try store.commit(change) {
             case .committed:
@@ -44,12 +43,19 @@ final class NotesStorage: LiveStore {
                 }
             }
         } catch {
-            logger.error("\(error)")
-            guard isUserChange else { return .failed(reason: "\(error)") }
-            userChange?.isCommitted = true
-            userChange?.error = error
-            return .rejected { engine, now in engine.sync.undoUserChange(at: now) }
+            return failed(error)
         }
+    }
+
+    func refuse(_ reason: String) -> CommitResult<NotesEngine> { failed(SyncStoreError(.unwritable, reason)) }
+
+    /// Returns the result of a commit that has failed: the user's change is undone, other changes are committed again.
+    private func failed(_ error: SyncStoreError) -> CommitResult<NotesEngine> {
+        logger.error("\(error)")
+        guard userChange?.isCommitted == false else { return .failed(reason: "\(error)") }
+        userChange?.isCommitted = true
+        userChange?.error = error
+        return .rejected { engine, now in engine.sync.undoUserChange(at: now) }
     }
 
     // MARK: Attachments

@@ -48,6 +48,9 @@ public struct SyncClientConfiguration: Sendable {
     /// Called on the client's own thread after each commit of the store has been reported; if it returns `true`, the
     /// client ends at once, as ``SyncClient/kill()`` would end it. For tests that kill a client at an exact point.
     public var mustEnd: (@Sendable () -> Bool)?
+    /// Called on the client's own thread before each commit of the store, which fails for the reason that it returns, as on
+    /// a full disk. For tests.
+    public var beforeCommit: (@Sendable () -> String?)?
     /// Random seed of identifiers and retry delays; random by default. Must differ at each start with the same store.
     public var seed: UInt64 = .random(in: 0...(.max))
 

@@ -42,7 +42,8 @@ final class SyncCore {
             target: .init(
                 host: configuration.host, port: configuration.port, tls: configuration.tls,
                 isHostResolvable: configuration.isHostResolvable),
-            on: eventLoop, mustEnd: configuration.mustEnd, onActivity: configuration.onActivity,
+            on: eventLoop, mustEnd: configuration.mustEnd, beforeCommit: configuration.beforeCommit,
+            onActivity: configuration.onActivity,
             onEvent: { [observers] in
                 switch $0 {
                 case .view, .problem: observers.notify()

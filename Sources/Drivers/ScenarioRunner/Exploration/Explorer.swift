@@ -141,12 +141,6 @@ public struct Explorer: Sendable {
                 return fail(RunStatus.usage, "the seeds go beyond the greatest number, \(UInt64.max)")
             }
             let swarm = Swarm(base, links: .builtIn, parts: options.parts)
-            if swarm.parts.isEmpty || options.parts?.contains(.workload) == true && !base.apps.isEmpty {
-                return fail(
-                    RunStatus.usage,
-                    "the workload is drawn for the notes client only, and '\(base.name)' has apps; "
-                        + "use --vary network,faults,config")
-            }
             let run = SeedRun(
                 swarm: swarm, source: source.name, mutants: options.mutants, arguments: arguments(source.name),
                 showsText: options.showsText, isTraced: options.isTraced, worlds: worlds)

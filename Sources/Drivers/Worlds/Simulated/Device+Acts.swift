@@ -6,10 +6,28 @@ internal import Scenario
 extension Device {
     /// Performs an action and calls `finish` when it has taken effect, with the reason if it is an error.
     func perform(_ action: Scenario.Action, finish: @escaping (String?) -> Void) {
-        guard case .clock(let shift) = action else { return client.perform(action, on: self, finish) }
-        wallShift = wallShift + shift
-        client.wallClockChanged(on: self)
+        switch action {
+        case .clock(let shift):
+            wallShift = wallShift + shift
+            client.wallClockChanged(on: self)
+        case .disk(let disk): self.disk = disk
+        case .signIn(let user): return signIn(user, finish)
+        default: return client.perform(action, on: self, finish)
+        }
         finishAct(finish)
+    }
+
+    /// Starts the client with the credentials and the store of a user.
+    private func signIn(_ user: String, _ finish: @escaping (String?) -> Void) {
+        if isRunning {
+            kill()
+            world.record(.stopped(device: name))
+        }
+        self.user = user
+        if let reason = start() { return finish(reason.description) }
+        world.record(.started(device: name))
+        finishAct(finish)
+        performWaitingActs()
     }
 
     /// The wall clock of the device.

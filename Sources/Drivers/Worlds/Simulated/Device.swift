@@ -13,7 +13,8 @@ internal import Wire
 final class Device {
     unowned let world: World
     let name: String
-    let user: String
+    /// The user who is signed in.
+    var user: String
     var link: SharedLink
     private var isNameResolved = true
     private(set) var interface = NetworkInterface(isUp: true)
@@ -49,6 +50,8 @@ final class Device {
 
     /// The shift of the wall clock.
     var wallShift = Nanoseconds.zero
+    /// The disk with the client's store.
+    var disk = Scenario.Disk.normal
     /// The connections of requests past the client's queue, and what follows the end of each.
     var rawExchanges: [(connection: Connection, finish: () -> Void)] = []
     /// The time limits of such a request: to connect, and to get the response.
@@ -159,6 +162,13 @@ final class Device {
         clientDeadline = nil
         guard let deadline = client.nextDeadline, deadline <= world.now else { return settle() }
         input(.deadline)
+    }
+
+    /// Ends a commit of a process that has waited for a slow disk.
+    func commitEnded(ofProcess process: Int) {
+        guard process == self.process, isRunning else { return }
+        client.endCommit(on: self)
+        settle()
     }
 
     /// Processes the deadline of the link.

@@ -21,6 +21,8 @@ enum WorldEvent {
     case rawDeadline(Connection, ClientState)
     /// The restart of a killed client.
     case restart(Device)
+    /// The end of a commit on a slow disk.
+    case commitEnd(Device, process: Int)
 }
 
 /// An event of a client's socket.

@@ -7,8 +7,10 @@ final class SimulatedApp: SimulatedClient {
     /// Which app it is.
     private let kind: Scenario.App
     private let settings: RecordFields
-    /// What is committed.
-    private var state = AppState()
+    /// What is committed for each account.
+    private var states: [String: AppState] = [:]
+    /// The account of the process.
+    private var account = ""
     var process: ClientProcess<RunningApp>?
     private var history = AppHistory()
 
@@ -19,11 +21,12 @@ final class SimulatedApp: SimulatedClient {
 
     func makeMachine(on device: Device) throws(NotStarted) -> ClientMachine<RunningApp> {
         history.removeAll()
+        account = device.world.behavior.storeName(of: device.user)
         let configuration = AppConfiguration(
             seed: device.seeds.bits(), clock: device.wallClock, settings: settings)
         do {
             return try kind.start(
-                configuration, restoring: state, host: Server.host,
+                configuration, restoring: states[account] ?? AppState(), host: Server.host,
                 authorization: Server.authorization(of: device.user),
                 timeouts: HTTPTimeouts(device.world.scenario.policy), behavior: device.world.behavior)
         } catch {
@@ -32,7 +35,7 @@ final class SimulatedApp: SimulatedClient {
     }
 
     func commit(_ change: AppChange) -> UInt64 {
-        state.apply(change)
+        states[account, default: AppState()].apply(change)
         return change.digest
     }
 

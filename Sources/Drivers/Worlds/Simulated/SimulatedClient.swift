@@ -8,6 +8,8 @@ final class ClientProcess<E: Engine> {
     var machine: ClientMachine<E>
     /// The next action, if it has been taken from the machine and not been executed.
     var nextAction: ClientMachine<E>.Action?
+    /// The change whose commit waits for a slow disk.
+    var slowCommit: E.Change?
 
     init(_ machine: ClientMachine<E>) { self.machine = machine }
 }
@@ -44,6 +46,7 @@ protocol SimulatedClient: AnyObject {
     var isSettled: Bool { get }
     func isNextActionCommit() -> Bool?
     func executeNextAction(on device: Device)
+    func endCommit(on device: Device)
 }
 
 /// The reason why a client cannot start.
@@ -110,13 +113,35 @@ extension SimulatedClient {
         guard let action = process?.nextAction.take() else { return }
         switch action {
         case .commit(let change):
-            device.committed(digest: commit(change))
-            // A fault may have killed the client.
-            process?.machine.committed(at: device.world.now)
+            switch device.disk {
+            case .normal: finishCommit(change, on: device)
+            case .full: process?.machine.commitFailed(StoreDisk.fullReason, at: device.world.now)
+            case .slow(let delay):
+                process?.slowCommit = change
+                device.world.schedule(.commitEnd(device, process: device.process), after: delay)
+            }
         case .connect(let id): device.connect(id)
         case .write(let id, let bytes): device.write(bytes, on: id)
         case .close(let id, let isAbortive): device.close(id, isAbortive: isAbortive)
         case .report(let event): report(event, on: device)
         }
     }
+
+    /// Ends the commit that has waited for a slow disk. A kill meanwhile leaves nothing of it.
+    func endCommit(on device: Device) {
+        guard let change = process?.slowCommit.take() else { return }
+        finishCommit(change, on: device)
+    }
+
+    private func finishCommit(_ change: E.Change, on device: Device) {
+        device.committed(digest: commit(change))
+        // A fault may have killed the client.
+        process?.machine.committed(at: device.world.now)
+    }
+}
+
+/// The disk of a device's store.
+public enum StoreDisk {
+    /// The reason why a commit fails on a full disk.
+    public static let fullReason = "the disk is full"
 }

@@ -16,6 +16,8 @@ extension SimulatedNotes {
             let date = Server.date(at: world.now + device.wallShift)
             let change = try UserChange(
                 action, world.recorder, ids: device.ids, date: date, isKnown: { isKnown($0) })
+            // The client undoes a change that it cannot store, and tells its user.
+            if change != nil, device.disk == .full { return finish(StoreDisk.fullReason) }
             // A note has its name before it is visible.
             if let change, let record = change.newRecord { world.assign(row: change.row, to: record.text) }
             make(change, on: device, finish)

@@ -28,6 +28,7 @@ extension WorldEvent {
             return "server's socket of \(text(connection)): \(event.stepText)"
         case .rawDeadline(let connection, _): return "deadline of the request on \(text(connection))"
         case .restart(let device): return "restart of \(device.name)"
+        case .commitEnd(let device, let process): return "end of a commit of process \(process) of \(device.name)"
         }
     }
 }

@@ -141,6 +141,7 @@ final class World {
             connection.device.settle()
         case .rawDeadline(let connection, let state): connection.device.rawDeadlinePassed(connection, state)
         case .restart(let device): device.restart()
+        case .commitEnd(let device, let process): device.commitEnded(ofProcess: process)
         }
     }
 
@@ -256,7 +257,7 @@ final class World {
             if let device = device(actor) {
                 device.perform(action) { [unowned self] in finished(act, $0) }
             } else {
-                finished(act, writers.first { $0.name == actor }?.perform(action) ?? nil)
+                finished(act, perform(action, by: actor))
             }
         case .armFault: break
         case .disarmFaults: for device in devices { device.withdrawFaults() }
@@ -265,6 +266,18 @@ final class World {
             hasEnded = true
             setupFailure = failure
         }
+    }
+
+    /// Performs an action of a writer. Returns the reason if it is an error.
+    private func perform(_ action: Scenario.Action, by actor: String) -> String? {
+        guard let writer = writers.first(where: { $0.name == actor }) else { return nil }
+        do throws(ActionError) {
+            server.setTime(now)
+            if try server.run.execute(action, of: writer.user, recorder) { return nil }
+        } catch {
+            return error.description
+        }
+        return writer.perform(action)
     }
 
     private func device(_ name: String) -> Device? { devices.first { $0.name == name } }

@@ -7,7 +7,7 @@ internal import Scenario
 final class Writer {
     let name: String
     private unowned let world: World
-    private let user: String
+    let user: String
     private let authorization: String
     private var client: WriterClient
 

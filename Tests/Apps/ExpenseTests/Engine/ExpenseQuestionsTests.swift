@@ -61,7 +61,7 @@ import Testing
         }
         #expect(app.pattern(of: .update, kind: "chat") == .optimistic)
         #expect(app.pattern(of: .delete, kind: "report") == nil)
-        #expect(app.forms.map(\.questions.pattern) == [.blockingForm])
-        #expect(app.pages.map(\.questions.pattern) == [.blockingPage])
+        #expect(app.forms.map(\.questions.pattern) == [.blockingForm, .blockingForm])
+        #expect(app.pages.map(\.questions.pattern) == [.blockingPage, .blockingPage, .none])
     }
 }

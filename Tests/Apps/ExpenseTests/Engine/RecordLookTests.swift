@@ -8,7 +8,7 @@ import Testing
         "online  none   no   ----", "online  none   yes  ---E", "offline none   no   ----", "offline none   yes  ---E",
         "online  add    no   ----", "online  add    yes  G--E", "offline add    no   G---", "offline add    yes  G--E",
         "online  update no   ----", "online  update yes  ---E", "offline update no   G---", "offline update yes  ---E",
-        "online  delete no   --H-", "online  delete yes  ---E", "offline delete no   GS--", "offline delete yes  -S-E",
+        "online  delete no   --H-", "online  delete yes  ---E", "offline delete no   GS--", "offline delete yes  ---E",
     ]) func aRecordHasTheLookOfTheTable(_ line: String) {
         let words = line.split(separator: " ").map(String.init)
         let look = RecordLook(

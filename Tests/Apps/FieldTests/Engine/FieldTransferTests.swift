@@ -209,4 +209,33 @@ import Testing
         let stored = client.service.records(of: "ada").map { "\($0.key) \($0.text ?? "-")" }
         #expect(shown.sorted() == stored.sorted())
     }
+
+    // MARK: Changes on the server
+
+    @Test func aFileThatWasReplacedMeanwhileIsNoticedOnce() throws {
+        var client = try FieldClient(files: [100_000])
+        client.answer()
+        #expect(client.service.change("f1", title: "New", text: nil, owner: "ada"))
+        client.answerAll()
+        #expect(client.row("f1")?.fields["title"] == "New" && client.text("f1") == "available")
+        // A server that contradicts its payload is not asked for it again and again.
+        var other = try FieldClient(files: [100_000])
+        other.fates = [("files/f1", .status(404))]
+        other.answerAll()
+        #expect(other.requests().count { $0 == "GET payload" } == 2)
+        #expect(other.requests().count { $0 == "GET files/f1" } <= 3)
+    }
+
+    @Test func aRecordThatARestoredServerHasLostIsPushedAgain() throws {
+        var client = try FieldClient()
+        client.answerAll()
+        let restore = client.service.backup()
+        try client.create("a1", in: "q1", ["text": "yes"])
+        client.answer()
+        restore()
+        client.answerAll()
+        client.run(for: .seconds(5))
+        #expect(client.record("a1")?.text == "yes" && client.text("a1") == "yes")
+        #expect(client.engine.isSettled)
+    }
 }

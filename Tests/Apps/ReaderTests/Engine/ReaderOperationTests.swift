@@ -58,7 +58,7 @@ import Wire
         try client.open("p1")
         client.answer(.timeout, "/articles/a1/like")
         #expect(client.text("a1") == "not liked" && client.screen.dialog == "not-saved")
-        #expect(client.screen.fields["dialog-message"] == "The server is not responding. Try again later.")
+        #expect(client.screen.fields["dialog-message"] == "Reader is not responding. Try again later.")
         try client.call("close")
         #expect(client.screen.dialog == nil)
     }
