@@ -42,7 +42,9 @@ extension API {
                     guard let running = proxy.running else { continue }
                     group.addTask { (index, await running.status()) }
                 }
-                return await group.reduce(into: [Int: ProxyStatus]()) { $0[$1.0] = $1.1 }
+                var statuses: [Int: ProxyStatus] = [:]
+                for await (index, status) in group { statuses[index] = status }
+                return statuses
             }
             return proxies.enumerated().map { index, proxy in
                 let status = statuses[index]

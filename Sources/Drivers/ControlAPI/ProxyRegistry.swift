@@ -285,7 +285,9 @@ actor ProxyRegistry {
             for (index, name) in names.enumerated() {
                 group.addTask { (index, await self.errorResetting(name)) }
             }
-            return await group.reduce(into: [Int: APIError]()) { $0[$1.index] = $1.error }
+            var errors: [Int: APIError] = [:]
+            for await (index, error) in group { errors[index] = error }
+            return errors
         }
         if let first = errors.keys.min(), let error = errors[first] { throw error }
     }

@@ -332,5 +332,9 @@ import Testing
         _ = update(1100)
         #expect(update(1200)?["rate"]["up"] == .integer(0))
         #expect(update(1300) == nil)
+        // A proxy without changes sends no statuses; its idle time is not part of the rate.
+        link.receive(.bytes(ByteBuffer(repeating: 1, count: 1000), from: .client), on: id, at: .start)
+        status = ProxyStatus(link: LinkStatus(&link))
+        #expect(update(60_000)?["rate"]["up"] == .integer(1000))
     }
 }

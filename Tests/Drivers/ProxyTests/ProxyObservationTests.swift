@@ -1,3 +1,4 @@
+import Determinism
 import Impairment
 import LinkModel
 import NIOCore
@@ -123,6 +124,24 @@ import Wire
             }
             _ = (client, server)
         }
+    }
+
+    @Test func statusesOfAnIdleProxyAreLeftOut() async {
+        let (events, continuation) = AsyncStream.makeStream(of: ProxyEvent.self)
+        let observer = ProxyObserver(
+            .status, statusInterval: .milliseconds(100), continuation, ProxyObservation.DropCounter())
+        var link = SharedLink()
+        var status = ProxyStatus(link: LinkStatus(&link))
+        let sent = ProxyObservation.equalStatusesMax + 1
+        for _ in 0..<sent { #expect(observer.send(status) == .milliseconds(100)) }
+        for _ in 0..<100 { #expect(observer.send(status) == ProxyObservation.idleStatusInterval) }
+        status.connectionsOpen = 1
+        for _ in 0..<sent { #expect(observer.send(status) == .milliseconds(100)) }
+        #expect(observer.send(status) == ProxyObservation.idleStatusInterval)
+        observer.finish()
+        var open: [Int] = []
+        for await case .status(let status) in events { open.append(status.connectionsOpen) }
+        #expect(open == Array(repeating: 0, count: sent) + Array(repeating: 1, count: sent))
     }
 
     @Test func aProxyThatStopsEndsItsObservations() async throws {

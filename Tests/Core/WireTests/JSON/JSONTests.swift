@@ -132,4 +132,18 @@ import Wire
         let long = String(repeating: "a\"", count: 1000)
         #expect(JSONText.string(String(long.dropFirst(1).dropLast(1))).utf8.count == 1998 + 999 + 2)
     }
+
+    /// Eight plain characters are read and written at a time; an escaped one may be at any place among them.
+    @Test func everyCharacterIsWrittenAndReadAtEveryPlace() throws {
+        for scalar in (0..<0x100).map({ UnicodeScalar($0)! }) + ["\u{2028}", "\u{FFFD}", "😀"] {
+            for position in 0..<17 {
+                let text =
+                    String(repeating: "x", count: position) + String(scalar)
+                    + String(repeating: "y", count: 17 - position)
+                let json = JSONText.string(text)
+                #expect(JSONText.parse(Array(json.utf8))?.text == text)
+                #expect(!json.utf8.contains { $0 < 0x20 })
+            }
+        }
+    }
 }
