@@ -14,7 +14,7 @@ import Musl
 /// `slowlane with`.
 @Suite(.tags(.commands), .timeLimit(.minutes(10))) struct WithCommandTests {
     /// Whether connect mode works here.
-    private static let hasConnectMode: Bool = {
+    static let hasConnectMode: Bool = {
         let doctor = try? runProgram(Command.binary.path(), ["doctor"])
         return doctor?.output.contains("ok    'slowlane with' redirects the connections of every program") == true
     }()

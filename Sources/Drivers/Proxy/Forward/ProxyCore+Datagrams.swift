@@ -14,6 +14,7 @@ extension ProxyCore {
 
     func closeDatagrams() {
         datagramPort?.close()
+        countDatagrams(in: &hostTraffic)
         forwardDatagrams?.closeAll()
         for driver in linkDriver.links { driver.forwardDatagrams = nil }
     }
