@@ -178,14 +178,16 @@ let package = Package(
             "Program", "slowlane",
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "Client", "Scenario", "ConfigFiles",
-                "ForwardProxy", "HTTPSockets", "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient", "ControlAPI",
+                "ForwardProxy", "HTTPSockets", "Proxy", "PacketCapture", "NotesService", "NotesServer", "LiveClient",
+                "ControlAPI",
                 "CommandTraffic", "CommandSupport", "ScenarioRunner", "MutantGallery", "ArgumentParser", "HTTPTypes",
                 "Logging", "NIOCore", "NIOPosix",
             ]),
         target(
             "Program", "SlowlaneTesting",
             [
-                "Determinism", "LinkModel", "Impairment", "ForwardProxy", "ConfigFiles", "HTTPSockets", "Proxy", "NIOPosix",
+                "Determinism", "LinkModel", "Impairment", "ForwardProxy", "ConfigFiles", "HTTPSockets", "Proxy",
+                "NIOPosix",
             ]),
         target("Program", "SlowlaneScenarioTesting", ["Scenario", "ConfigFiles", "Worlds"]),
         // C: declarations of system calls and of libpcap, and the files in the program.
@@ -234,7 +236,8 @@ let package = Package(
             "Drivers", "ProxyTests",
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "ForwardProxy", "HTTPSockets", "Proxy",
-                "NotesService", "NotesServer", "TestSupport", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix", "NIOSSL",
+                "NotesService", "NotesServer", "TestSupport", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix",
+                "NIOSSL",
             ]),
         tests(
             "Drivers", "PacketCaptureTests",

@@ -13,7 +13,8 @@ public final class TLSRelay: Sendable {
     ///     end is that of the connection.
     ///   - sendsCloseNotify: Whether the end of a connection is announced by close_notify.
     public init(
-        _ certificates: TestCertificates, _ certificate: String = "right", to target: Int?, sendsCloseNotify: Bool = true
+        _ certificates: TestCertificates, _ certificate: String = "right", to target: Int?,
+        sendsCloseNotify: Bool = true
     ) throws {
         process = try ChildProcess(
             "python3",

@@ -36,15 +36,25 @@ extension NotesCommand {
     /// `slowlane notes detach`.
     struct Detach: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove an attachment from the store; the server keeps what it has.")
+            abstract: "Remove an attachment from the store.",
+            discussion: """
+                The server keeps what it has, the whole attachment or a part of an upload, unless --on-server is given. After \
+                --on-server, another content can be attached under the name.
+
+                Examples:
+                  slowlane notes detach Milk list.pdf
+                  slowlane notes detach Milk list.pdf --on-server
+                """)
         @Argument(help: "Title or uuid of the note.") var note: String
         @Argument(help: "Name of the attachment.") var name: String
+        @Flag(help: "Delete the attachment on the server, too, at the next sync.") var onServer = false
         @OptionGroup var options: StoreOption
 
         func run() async throws {
             let console = Console()
             let notes = try options.open(console)
             try NotesCommand.perform(console) {
+                if onServer { return try notes.requestDeletion(notes.find(note), name: name) }
                 let found = try notes.attachments(of: notes.find(note)).filter {
                     "\($0.name)".hasSameBytes(as: name)
                 }
@@ -107,7 +117,7 @@ extension NotesCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Server, HOST:PORT or http://HOST:PORT. (default: $SLOWLANE_SERVER or 127.0.0.1:8000)",
+                "Server, HOST:PORT, http://HOST:PORT or https://HOST[:PORT]. (default: $SLOWLANE_SERVER or 127.0.0.1:8000)",
                 valueName: "address"))
         var server: String?
 

@@ -16,7 +16,7 @@ extension NotesCommand {
                   slowlane notes sync --server 127.0.0.1:8000 --user ada:ada
                   slowlane notes sync --user ada:ada --timeout 10 --quiet
                   slowlane notes sync --user ada:ada --interface unmetered
-                  slowlane notes sync --server https://localhost:8443 --ca ca.pem --user ada:ada
+                  slowlane notes sync --server https://localhost --ca ca.pem --user ada:ada
                   slowlane notes sync --server 127.0.0.1:8001 --user ada:ada --adopt
 
                 A store belongs to one user at one server. --adopt assigns it to another one: pending changes are sent \

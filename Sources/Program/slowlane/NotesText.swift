@@ -151,7 +151,7 @@ enum NotesText {
         let state =
             switch attachment.state {
             case .waiting: "waiting"
-            case .sending: attachment.direction == .upload ? "sending" : "receiving"
+            case .sending: attachment.direction == .download ? "receiving" : "sending"
             case .done: "done"
             case .parked(let reason): "stopped: \(TextTable.singleLine(reason))"
             }

@@ -24,7 +24,8 @@ extension NotesCommand {
 
         @Option(
             help: ArgumentHelp(
-                "Synchronise with this server, HOST:PORT, http://HOST:PORT or https://HOST[:PORT]. (default: none)", valueName: "address"))
+                "Synchronise with this server, HOST:PORT, http://HOST:PORT or https://HOST[:PORT]. (default: none)",
+                valueName: "address"))
         var server: String?
 
         @OptionGroup var connection: ServerOption
@@ -241,8 +242,8 @@ private final class NotesScreen: Sendable {
                     ("type", JSONText.string("sync")), ("version", "1"), ("time", JSONText.string(date)),
                     ("event", JSONText.string("sync")), ("pending", "\(work.outbox)"),
                     ("connectivity", JSONText.string(work.connectivity)), ("failures", "\(work.failures)"),
-                    ("problem", JSONText.string(work.reason)),
                     ("cause", JSONText.string(work.storeError == nil ? work.problem?.kind.rawValue : "store")),
+                    ("reason", JSONText.string(work.reason)),
                 ]))
         } else {
             console.print("\(date)  \(Self.line(work))")

@@ -15,7 +15,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("localhost", "'localhost': expected HOST:PORT, http://HOST:PORT or https://HOST"), ("", "'': expected HOST:PORT"),
+        ("localhost", "'localhost': expected HOST:PORT, http://HOST:PORT or https://HOST"),
+        ("", "'': expected HOST:PORT"),
         ("127.0.0.1:0", "expected HOST:PORT"), ("https://a:0", "no valid host and port"),
         ("https://a:1/api/", "give https://HOST:PORT only"), ("ftp://a", "the scheme 'ftp' is not supported"),
         ("http://a:1/api/", "the path '/api/' at column 11 is not supported"),

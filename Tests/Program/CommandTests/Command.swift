@@ -15,13 +15,18 @@ final class Command: Sendable {
     /// The binary that `SLOWLANE_PROGRAM` names, or the one beside the test bundle.
     static var binary: URL {
         if let path = TestSettings.program { return URL(filePath: path) }
+        return built("slowlane")
+    }
+
+    /// The program of a product beside the test bundle.
+    static func built(_ name: String) -> URL {
         var folder = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
         while folder.path().count > 1 {
-            let candidate = folder.appending(path: "slowlane")
+            let candidate = folder.appending(path: name)
             if FileManager.default.isExecutableFile(atPath: candidate.path()) { return candidate }
             folder.deleteLastPathComponent()
         }
-        return URL(filePath: ".build/debug/slowlane")
+        return URL(filePath: ".build/debug/\(name)")
     }
 
     /// Runs the command to its end and returns its result.

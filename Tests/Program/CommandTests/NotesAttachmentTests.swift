@@ -125,6 +125,44 @@ extension NotesCommandTests {
             #expect(await server.end() == 0)
         }
 
+        /// The deletion is sent before the other content of the name, also if its own response is lost.
+        @Test func anUploadThatIsDeletedOnTheServerMakesRoomForAnotherContent() async throws {
+            let folder = try TemporaryFolder()
+            let server = try Command(["notes-server", "--listen", "127.0.0.1:0", "--user", "ada:secret", "--quiet"])
+            let port = try await Self.port(server)
+            let proxy = try Command([
+                "proxy", "--listen", "127.0.0.1:0", "--upstream", "127.0.0.1:\(port)", "--fault",
+                "DELETE /api/ before-response reset",
+            ])
+            let slow = try await Self.port(proxy)
+            let (store, file) = (folder.path("notes.db"), folder.path("photo.jpg"))
+            #expect(try await Self.run(store, "new", "Trip").status == 0)
+            for text in ["first", "second, and longer"] {
+                try Data(text.utf8).write(to: URL(filePath: file))
+                #expect(try await Self.run(store, "attach", "Trip", file).status == 0)
+                let sync = try await Self.sync(store, slow)
+                #expect(sync.status == 0, "\(sync.output)\(sync.errors)")
+                #expect(
+                    try await Self.run(store, "attachments", "Trip").output
+                        == "upload photo.jpg, \(text.utf8.count) B: done\n")
+                // The deletion and the next upload are requested offline.
+                #expect(try await Self.run(store, "detach", "Trip", "photo.jpg", "--on-server").status == 0)
+                #expect(try await Self.run(store, "attachments", "Trip").output == "deletion photo.jpg: waiting\n")
+            }
+            let last = try await Self.sync(store, slow)
+            #expect(last.status == 0, "\(last.output)\(last.errors)")
+            #expect(try await Self.run(store, "attachments", "Trip").output.isEmpty)
+            let copy = folder.path("copy.jpg")
+            let fetch = try await Self.run(
+                store, "fetch", "Trip", "photo.jpg", "-o", copy, "--server", "127.0.0.1:\(slow)", "--user", "ada:secret"
+            )
+            #expect(fetch.status == 69 && fetch.errors.contains("does not exist on the server"), "\(fetch.errors)")
+            for command in [proxy, server] {
+                command.signal(SIGTERM)
+                #expect(await command.end() == 0)
+            }
+        }
+
         /// The server rejects the second content of a name until the first one is deleted.
         @Test func aStoppedAttachmentFailsTheSyncUntilItIsTransferredAgain() async throws {
             let folder = try TemporaryFolder()

@@ -87,9 +87,6 @@ extension NotesCommandTests {
                 #expect(result.status == 0, "\(url): \(result.errors)")
             }
             #expect(try await Self.account(store) == "account    ada at \(address)")
-            let secured = try await Self.sync(store, "https://\(address)", "ada:secret")
-            #expect(secured.status == 64)
-            #expect(secured.errors.contains("TLS is not supported yet"))
             let watched = try await Self.run(
                 store, "watch", "--server", "http://\(address)/api", "--user", "ada:secret")
             #expect(watched.status == 64)

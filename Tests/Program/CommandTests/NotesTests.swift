@@ -126,12 +126,23 @@ extension NotesCommandTests {
             await server.stop()
         }
 
-        /// Each reason has a name of its own, the same in the result of the sync, in the status and in the lines of a watch.
+        /// Each reason has a name of its own, the same in the result of the sync, in the status and in the lines of a watch, and
+        /// the same words beside it.
         @Test func theReasonsWhyNothingIsSynchronisedAreDistinct() async throws {
             let folder = try TemporaryFolder()
             let server = try await Server()
+            let forbidding = try await Server("--test-hooks")
+            let rule = """
+                {"path":"/api/*","do":"respond","status":403,"body":"{}","headers":
+                {"Slowlane-Notes":"1","Content-Type":"application/json"}}
+                """
+            let reply = try await blocking { [port = forbidding.port] in
+                try HTTPPeer(port: port).ask("POST", "/test-hooks/rules", rule)
+            }
+            #expect((200..<300).contains(reply.status), "\(reply)")
             for (address, user, cause, text) in [
                 ("127.0.0.1:\(server.port)", "ada:wrong", "credentials-rejected", "rejects the credentials (403)"),
+                ("127.0.0.1:\(forbidding.port)", "ada:secret", "forbidden", "rejects the user (403)"),
                 ("127.0.0.1:\(try TestSocket.unusedPort())", "ada:secret", "connection-refused", "connection refused"),
                 ("name.invalid:80", "ada:secret", "name-not-found", "unknown host"),
             ] {
@@ -142,17 +153,24 @@ extension NotesCommandTests {
                 #expect(sync.status == 69)
                 #expect(sync.output.contains(#""cause":"\#(cause)""#), "\(sync.output)\(sync.errors)")
                 #expect(sync.errors.contains(text), "\(sync.errors)")
+                let json = try #require(
+                    sync.output.firstMatch(of: /"cause":"[^"]*","reason":"[^"]*"/), "\(sync.output)"
+                ).0
+                #expect(json.contains(text))
                 let status = try await client.run("status")
-                #expect(status.output.contains("problem    \(cause): "), "\(status.output)")
-                #expect(try await client.run("status", "--json").output.contains(#""cause":"\#(cause)""#))
+                #expect(
+                    status.output.contains("problem    \(cause): ") && status.output.contains(text), "\(status.output)")
+                #expect(try await client.run("status", "--json").output.contains(json))
+                #expect(try await client.run("status").output.contains("account    none"))
                 let watch = try Command(
                     ["notes", "watch", "--json", "--server", address, "--user", user, "--store", client.store])
-                let line = try await watch.output.line(with: #""cause":"\#(cause)""#)
+                let line = try await watch.output.line(with: String(json))
                 #expect(line.hasPrefix(#"{"type":"sync","version":1,"#))
                 watch.signal(SIGTERM)
                 #expect(await watch.end() == 0)
             }
             await server.stop()
+            await forbidding.stop()
         }
 
         @Test func anArgumentThatIsNotUTF8IsRefused() async throws {

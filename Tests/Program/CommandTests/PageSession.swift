@@ -11,11 +11,12 @@ final class PageSession {
     private static let kinds: [(name: String, port: String)] = [
         ("slowlane proxy", "9000"), ("slowlane server", "8474"), ("./toxiproxy-server", "8474"),
         ("slowlane demo", "8475"), ("python3 Examples/orders/server.py", "8000"),
+        ("python3 Examples/ShoppingList/server.py", "8000"),
     ]
     /// Arguments that give commands with a default port a free one.
     private static let portArguments = [
         "slowlane server": "--port 8474", "./toxiproxy-server": "-port 8474", "slowlane demo": "--port 8475",
-        "python3 Examples/orders/server.py": "8000",
+        "python3 Examples/orders/server.py": "8000", "python3 Examples/ShoppingList/server.py": "8000",
     ]
 
     private struct Program {
@@ -45,7 +46,7 @@ final class PageSession {
         if blocks.isEmpty { return [] }
         defer { for command in programs.map(\.command) + [waiting].compactMap(\.self) { command.signal(SIGKILL) } }
         try prepare()
-        if !blocks.contains(where: { $0.text.contains("$ python3 Examples/orders") }) {
+        if !blocks.contains(where: { $0.text.contains("$ python3 Examples/") }) {
             try await start("python3 Examples/orders/server.py", showing: ["listening on 127.0.0.1:8000"], at: 1)
         }
         for (index, block) in blocks.enumerated() {
@@ -87,7 +88,8 @@ final class PageSession {
     private func prepare() throws {
         let manager = FileManager.default
         let links = [
-            "bin/slowlane": Command.binary, "Examples": Repository.root.appending(path: "Examples"),
+            "bin/slowlane": Command.binary,
+            "Examples": Repository.root.appending(path: "Examples"),
             "node_modules/slowlane": Repository.root.appending(path: "Integrations/npm"),
             "scenarios/mine.yaml": Repository.root.appending(path: "scenarios/edit-offline-simple.yaml"),
             "scenarios/other.yaml": Repository.root.appending(path: "scenarios/create-offline-then-heal.yaml"),
@@ -113,7 +115,11 @@ final class PageSession {
         // A reader's own scenario, which fails, and a suite of tests.
         try write(Self.failingScenario, "mine.yaml")
         try write("#!/bin/sh\nexec curl -sS http://127.0.0.1:8000/orders\n", "bin/npm")
-        try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path("bin/npm"))
+        let shopping = Command.built("ShoppingListExample").path()
+        try write("#!/bin/sh\nexec '\(shopping)' --server 127.0.0.1:9000 \"$@\"\n", "bin/shopping")
+        for name in ["bin/npm", "bin/shopping"] {
+            try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path(name))
+        }
     }
 
     private static let failingScenario = """

@@ -42,9 +42,11 @@ import Testing
     @Test func blocksInSwiftAreCompiled() throws {
         func compact(_ text: some StringProtocol) -> String { String(text.filter { !$0.isWhitespace }) }
         let folder = Repository.root.appending(path: "Tests/Program/SlowlaneTestingTests")
-        let files = try ["PageExamples.swift", "OrderTests.swift"].map { name in
+        let list = Repository.root.appending(path: "Examples/ShoppingList/Sources/ShoppingList/ShoppingList.swift")
+        let files = try (["PageExamples.swift", "OrderTests.swift"].map { folder.appending(path: $0) } + [list]).map {
+            file in
             compact(
-                try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+                try String(contentsOf: file, encoding: .utf8)
                     .replacing("import TestSupport\n", with: "").replacing(".tags(.services), ", with: "")
                     .replacing("{ try await OrdersServer.address }", with: "\"127.0.0.1:8000\""))
         }

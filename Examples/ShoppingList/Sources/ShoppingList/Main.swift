@@ -21,7 +21,7 @@ import LiveClient
     }
 
     static func run(_ arguments: [String]) async throws {
-        var options = ["--server": "127.0.0.1:8000", "--user": "ada:secret", "--file": "shopping.db"]
+        var options = ["--server": "127.0.0.1:9000", "--user": "ada:secret", "--file": "shopping.db"]
         var words = arguments[...]
         while let name = words.first, options[name] != nil, words.count > 1 {
             options[name] = words.dropFirst().first
@@ -86,7 +86,12 @@ struct Screen {
     /// Shows the list until standard input ends or has the line `quit`.
     func run() async throws {
         let drawing = Task {
-            for await records in try await list.client.updates() { try await draw(records) }
+            var shown: [String] = []
+            for await records in try await list.client.updates() {
+                let lines = try await screen(of: records)
+                if lines != shown { draw(lines) }
+                shown = lines
+            }
         }
         for await line in Self.typedLines {
             let words = line.split(separator: " ").map(String.init)
@@ -96,10 +101,13 @@ struct Screen {
         drawing.cancel()
     }
 
-    private func draw(_ records: [RecordRow]) async throws {
+    private func screen(of records: [RecordRow]) async throws -> [String] {
         let status = try await list.client.status()
         let state = status.problem?.reason ?? (status.outbox == 0 ? "up to date" : "\(status.outbox) to send")
-        let lines = ["--- \(state)"] + ShoppingList.lines(try ShoppingList.rows(of: records))
+        return ["--- \(state)"] + ShoppingList.lines(try ShoppingList.rows(of: records))
+    }
+
+    private func draw(_ lines: [String]) {
         print(isTerminal ? "\u{1B}[H\u{1B}[J" + lines.joined(separator: "\n") : lines.joined(separator: "\n"))
     }
 

@@ -78,7 +78,9 @@ struct ShoppingList: Sendable {
     }
 
     private static func theirs(_ record: RecordRow) -> String {
-        guard record.kept.count > 1, let item = try? record.kept[1].decode(Item.self) else { return "removed elsewhere" }
+        guard record.kept.count > 1, let item = try? record.kept[1].decode(Item.self) else {
+            return "removed elsewhere"
+        }
         return "elsewhere \(item.isBought ? "[x]" : "[ ]") \(item.name)"
     }
 

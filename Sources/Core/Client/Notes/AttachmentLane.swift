@@ -13,6 +13,7 @@ public struct AttachmentLane: Sendable {
     private enum Transfer: Sendable {
         case upload(AttachmentUpload)
         case download(AttachmentDownload)
+        case deletion(AttachmentDeletion)
         /// A download whose stored bytes are being hashed.
         case hashing
 
@@ -20,6 +21,7 @@ public struct AttachmentLane: Sendable {
             switch self {
             case .upload(let upload): upload.nextDeadline
             case .download(let download): download.nextDeadline
+            case .deletion(let deletion): deletion.nextDeadline
             case .hashing: nil
             }
         }
@@ -28,7 +30,7 @@ public struct AttachmentLane: Sendable {
             switch self {
             case .upload(let upload): upload.offset
             case .download(let download): download.progress?.received ?? 0
-            case .hashing: 0
+            case .deletion, .hashing: 0
             }
         }
     }
@@ -129,7 +131,7 @@ public struct AttachmentLane: Sendable {
 
     private mutating func sortPending() {
         pending = rows.values.filter(\.isPending).sorted {
-            ($0.direction == .upload ? 1 : 0, $0.id) < ($1.direction == .upload ? 1 : 0, $1.id)
+            ($0.direction == .download ? 0 : 1, $0.id) < ($1.direction == .download ? 0 : 1, $1.id)
         }.map(\.id)
     }
 
@@ -206,6 +208,9 @@ public struct AttachmentLane: Sendable {
             download.responseEnded(to: flight.request, at: now)
             policy.downloadPiece = download.piece
             transfers[flight.attachment] = .download(download)
+        case .deletion(var deletion)?:
+            deletion.responseReceived(response, to: flight.request, at: now)
+            transfers[flight.attachment] = .deletion(deletion)
         case .hashing?, nil: break
         }
     }
@@ -231,6 +236,9 @@ public struct AttachmentLane: Sendable {
         case .download(var download)?:
             download.requestFailed(to: flight.request, at: now)
             transfers[flight.attachment] = .download(download)
+        case .deletion(var deletion)?:
+            deletion.requestFailed(to: flight.request, at: now)
+            transfers[flight.attachment] = .deletion(deletion)
         case .hashing?, nil: break
         }
     }
@@ -281,6 +289,9 @@ public struct AttachmentLane: Sendable {
             case .download(var download):
                 download.retry(at: now)
                 transfers[id] = .download(download)
+            case .deletion(var deletion):
+                deletion.retry()
+                transfers[id] = .deletion(deletion)
             case .hashing: break
             }
         }
@@ -302,6 +313,7 @@ public struct AttachmentLane: Sendable {
         guard mayStart(at: now) else { return nil }
         return pending.first { id in
             guard let row = rows[id], isOnServer(row.record) else { return false }
+            if pending.contains(where: { rows[$0].map(row.follows) ?? false }) { return false }
             return transfers[id]?.nextDeadline ?? .start <= now
         }
     }
@@ -323,6 +335,9 @@ public struct AttachmentLane: Sendable {
         case .download(var download)?:
             download.advance(to: now)
             transfers[id] = .download(download)
+        case .deletion(var deletion)?:
+            deletion.advance(to: now)
+            transfers[id] = .deletion(deletion)
         case .hashing?: break
         case nil:
             let isResumed = fresh.remove(id) == nil
@@ -339,6 +354,9 @@ public struct AttachmentLane: Sendable {
                 transfers[id] = .hashing
                 actions.append(.store(.hashPart(row)))
             case .download: transfers[id] = .download(download(row, resuming: nil))
+            case .deletion:
+                transfers[id] = .deletion(
+                    AttachmentDeletion(uuid: row.record.text, name: row.name, policy: policy, seed: seeds.next()))
             }
         }
     }
@@ -378,6 +396,15 @@ public struct AttachmentLane: Sendable {
             }
             transfers[id] = .download(download)
             adopt(download.progress, id)
+        case .deletion(var deletion)?:
+            while let action = deletion.takeAction() {
+                switch action {
+                case .send(let request): held = request
+                case .finished: return finish(id, .done)
+                case .failed(let error): return stop(id, error)
+                }
+            }
+            transfers[id] = .deletion(deletion)
         case .hashing?, nil: break
         }
         report(id)

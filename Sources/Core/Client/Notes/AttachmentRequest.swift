@@ -5,7 +5,7 @@ internal import NotesContract
 public struct AttachmentRequest: Hashable, Sendable {
     /// The number of the request, from 0. A response or failure refers to it.
     public let id: Int
-    /// `PUT`, `PATCH`, `HEAD` or `GET`.
+    /// `PUT`, `PATCH`, `HEAD`, `GET` or `DELETE`.
     public let method: String
     /// The path.
     public let target: String

@@ -1,6 +1,6 @@
 public import NotesContract
 
-/// An attachment that the client uploads or downloads, as the store keeps it.
+/// An attachment that the client uploads, downloads or deletes, as the store keeps it.
 public struct LocalAttachment: Hashable, Sendable, Identifiable {
     /// The direction of a transfer.
     public enum Direction: String, Hashable, Sendable {
@@ -8,6 +8,8 @@ public struct LocalAttachment: Hashable, Sendable, Identifiable {
         case upload
         /// From the server.
         case download
+        /// None: the server deletes the attachment, or an upload that is not complete.
+        case deletion
     }
 
     /// The state of a transfer.

@@ -191,7 +191,8 @@ private final class ConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let id: HTTPConnectionID
-    private unowned let channels: ClientChannels
+    /// `nil` when the client was released without an end.
+    private weak var channels: ClientChannels?
     private var error: (any Error)?
 
     init(_ id: HTTPConnectionID, of channels: ClientChannels) {
@@ -200,6 +201,7 @@ private final class ConnectionHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard let channels else { return context.close(promise: nil) }
         channels.received(unwrapInboundIn(data), on: id)
     }
 
@@ -210,11 +212,11 @@ private final class ConnectionHandler: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         if let error = error as? IOError {
-            channels.closed(id, how: error.errnoCode == ECONNRESET ? .reset : .other("\(error)"))
+            channels?.closed(id, how: error.errnoCode == ECONNRESET ? .reset : .other("\(error)"))
         } else if ClientChannels.isTruncated(context.channel) {
-            channels.closed(id, how: .other("the TLS connection has ended without close_notify"))
+            channels?.closed(id, how: .other("the TLS connection has ended without close_notify"))
         } else {
-            channels.closed(id, how: .fin)
+            channels?.closed(id, how: .fin)
         }
     }
 }

@@ -43,6 +43,9 @@ final class ClientThread<Core>: Sendable {
         return try await result.get()
     }
 
+    /// Whether the thread has been ended.
+    var hasEnded: Bool { isStopped.withLock { $0 } }
+
     /// Calls `body` on the thread, and ends the thread.
     func end(_ body: @escaping @Sendable (Core) -> Void) async {
         let stopping = isStopped.withLock { isStopped -> EventLoopFuture<Void>? in

@@ -31,6 +31,11 @@ extension OfflineNotes {
         try store.moveDownload(attachment, to: file)
     }
 
+    /// Removes an attachment of a name from the store; the next sync deletes what the server has of it.
+    public func requestDeletion(_ uuid: String, name: String) throws {
+        try store.requestDeletion(of: SyncClient.attachmentName(name), record: RecordID(uuid))
+    }
+
     /// Removes an attachment from the store. The server keeps what it has.
     public func detach(_ attachment: LocalAttachment) throws { try store.remove(attachment) }
 }

@@ -34,6 +34,16 @@ extension SyncClient {
         try await onLoop { core in core.attachments.filter { $0.record == record } }
     }
 
+    /// Removes an attachment from the store, and deletes what the server has of it: all of it, or a part of an upload. A later
+    /// attachment may have the name again.
+    public func deleteAttachment(_ record: RecordID, name: String) async throws {
+        let name = try Self.attachmentName(name)
+        try await onLoop { core in
+            try core.store.requestDeletion(of: name, record: record)
+            core.loadAttachments()
+        }
+    }
+
     /// Downloads an attachment to a file. What was downloaded before a restart is not requested again.
     ///
     /// - Throws: An `AttachmentError` if the server does not have the attachment, or its digest is wrong.

@@ -25,6 +25,12 @@ public final class SyncClient: Sendable {
 
     private init(_ thread: ClientThread<SyncCore>) { self.thread = thread }
 
+    deinit {
+        if thread.hasEnded { return }
+        // A client that is released without a stop: the task ends with its thread.
+        Task { [thread] in await thread.end { $0.stop() } }
+    }
+
     /// Opens the store and starts syncing.
     ///
     /// - Parameters:

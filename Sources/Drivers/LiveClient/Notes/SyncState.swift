@@ -43,7 +43,7 @@ public struct SyncState: Hashable, Sendable {
         if case .integer(let number)? = members["failures"] { failures = Int(clamping: number) }
         connectivity = members["connectivity"]?.text ?? "unknown"
         lastSync = members["last_sync"]?.text
-        problem = members["problem"]?.text
+        problem = members["reason"]?.text
         cause = members["cause"]?.text
         if case .integer(let number)? = members["clock_offset_s"] { clockOffset = Int(clamping: number) }
     }
@@ -60,7 +60,7 @@ public struct SyncState: Hashable, Sendable {
         JSONText.object([
             ("process", process.map { "\($0)" } ?? "null"), ("connectivity", JSONText.string(connectivity)),
             ("failures", "\(failures)"), ("last_sync", JSONText.string(lastSync)),
-            ("problem", JSONText.string(problem)), ("cause", JSONText.string(cause)),
+            ("cause", JSONText.string(cause)), ("reason", JSONText.string(problem)),
             ("clock_offset_s", "\(clockOffset)"),
         ])
     }

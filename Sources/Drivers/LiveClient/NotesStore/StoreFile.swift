@@ -207,8 +207,13 @@ enum StoreFile {
         // A process ended during a transaction, or a store of version 1 was not closed. Reading the file would create
         // others or change it; a copy is read.
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("slowlane-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(
-            at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        guard mkdir(folder.path, 0o700) == 0 else {
+            throw SyncStoreError(
+                .unwritable,
+                "cannot read \(name): a process has ended without closing it, and its log is read from a copy in a folder "
+                    + "for temporary files: cannot create \(folder.path): \(String(cString: strerror(errno))); set TMPDIR to "
+                    + "a folder that can be written")
+        }
         defer { try? FileManager.default.removeItem(at: folder) }
         let copy = folder.appendingPathComponent("copy").path
         for suffix in ["", "-wal", "-journal"] where size(path + suffix) != nil {

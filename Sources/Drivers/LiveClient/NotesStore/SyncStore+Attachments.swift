@@ -124,6 +124,18 @@ extension SyncStore {
         }
     }
 
+    /// Requests that the server deletes an attachment, which is removed from the store.
+    public func requestDeletion(of name: AttachmentName, record: RecordID) throws(SyncStoreError) {
+        try transaction(.immediate) { database in
+            try requireRecord(record, database)
+            try database.execute(
+                sql: "DELETE FROM attachment WHERE record = ? AND name = ?",
+                arguments: [record.data, Data(name.key.text.utf8)])
+            _ = try insert(record, name, .deletion, nil, database)
+        }
+        try removeUnusedAttachmentFiles()
+    }
+
     /// Requests the stopped transfers of a record again, and returns whether there are any.
     public func retryTransfers(of record: RecordID) throws(SyncStoreError) -> Bool {
         let stopped = try attachments().filter { attachment in
@@ -205,6 +217,10 @@ extension SyncStore {
         let folder = try folder(isCreated: true)
         try transaction(.immediate) { database in
             for var attachment in attachments {
+                if attachment.direction == .deletion, attachment.state == .done {
+                    try database.execute(sql: "DELETE FROM attachment WHERE number = ?", arguments: [attachment.id])
+                    continue
+                }
                 if attachment.direction == .download, attachment.state == .done {
                     do throws(SyncStoreError) { try completeDownload(attachment, folder) } catch {
                         attachment.state = .parked(error.description)
@@ -287,7 +303,7 @@ extension SyncStore {
             while let row = try rows.next() {
                 guard let attachment = LocalAttachment(row) else { continue }
                 switch (attachment.direction, attachment.state) {
-                case (.upload, .done): break
+                case (.upload, .done), (.deletion, _): break
                 case (.upload, _), (.download, .done):
                     if let digest = attachment.digest { used.insert(Self.fileName(digest)) }
                 case (.download, _): used.insert(Self.partName(attachment))

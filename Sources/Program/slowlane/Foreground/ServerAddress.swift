@@ -37,12 +37,13 @@ enum ServerAddress {
             let part = tail.hasPrefix("?") ? "query" : tail.hasPrefix("#") ? "fragment" : "path"
             let column = text.distance(from: text.startIndex, to: tail.startIndex) + 1
             throw error(
-                text, "the \(part) '\(shown(tail))' at column \(column) is not supported; give \(scheme)://HOST:PORT only")
+                text,
+                "the \(part) '\(shown(tail))' at column \(column) is not supported; give \(scheme)://HOST:PORT only")
         }
         let hasPort = authority.lastIndex(of: ":").map { !authority[$0...].contains("]") } ?? false
         guard !authority.isEmpty, authority.first != ":",
             let endpoint = Endpoint(hasPort ? String(authority) : "\(authority):\(portDefault)"), endpoint.port > 0
-        else { throw error(text, "no valid host and port; give \(scheme)://HOST:PORT, such as http://127.0.0.1:8000") }
+        else { throw error(text, "no valid host and port; give \(scheme)://HOST:PORT, such as 127.0.0.1:8000") }
         return (endpoint, scheme == "https")
     }
 

@@ -61,10 +61,7 @@ final class ItemsServer: Sendable {
             }
             switch (request.method, id) {
             case (.get, ""):
-                let index = state.items.values.map { item in
-                    JSONValue.object(["id": item["id"] ?? .null, "revision": item["revision"] ?? .null])
-                }
-                return Self.response(.ok, JSONValue.array(index))
+                return Self.response(.ok, .array(state.items.values.map { .object($0) }))
             case (.get, _):
                 guard let item = state.items[id] else { return Self.response(.notFound, nil) }
                 return Self.response(.ok, .object(item))

@@ -48,6 +48,20 @@ import Wire
         await server.stop()
     }
 
+    /// Its connection is closed, and its store can be opened again.
+    @Test func aClientThatIsReleasedWithoutAStopEnds() async throws {
+        let folder = try TemporaryFolder()
+        let (server, _) = try await Self.server()
+        let configuration = Self.configuration(server.port, store: folder.path("phone.db"))
+        for _ in 0..<3 {
+            try await Self.waitUntil {
+                guard let client = try? await SyncClient.start(configuration) else { return false }
+                return try await client.waitUntilComplete(timeout: .seconds(20)) == .complete
+            }
+        }
+        await server.stop()
+    }
+
     @Test func changesAreKeptInTheStoreOfAStoppedClient() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")

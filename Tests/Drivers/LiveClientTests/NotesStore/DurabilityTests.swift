@@ -70,6 +70,32 @@ import Wire
         SyncStoreTests.expect(try SyncStore(path: path, resource: "notes").load(), equals: SyncStoreTests.change)
     }
 
+    /// Commits rewrite one record of 50 kB 300 times. SQLite writes the log to the database every 4 MiB. If the log cannot grow
+    /// so far, it is written and cut earlier, and no commit fails.
+    @Test(arguments: [nil, 1_000_000] as [UInt?]) func theLogIsBoundedAlsoOnAFullDisk(limit: UInt?) async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("s.db")
+        await #expect(processExitsWith: .success) { [path = path as String, limit = limit as UInt?] in
+            signal(SIGXFSZ, SIG_IGN)
+            let store = try SyncStoreTests.holder(path)
+            if let limit {
+                var limit = rlimit(rlim_cur: limit, rlim_max: rlim_t.max)
+                #expect(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            }
+            var largest = 0
+            for number in 0..<300 {
+                var change = StoreChange()
+                let bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 50_000)
+                change.records["a"] = LocalRecord(id: "a", mine: RecordContent(bytes), edits: number + 1)
+                #expect(try store.commit(change) == .committed, "commit \(number)")
+                let attributes = try FileManager.default.attributesOfItem(atPath: path + "-wal")
+                largest = max(largest, attributes[.size] as? Int ?? .max)
+            }
+            #expect(largest <= limit.map { Int($0) } ?? 4_400_000, "\(largest) B")
+            #expect(try store.load().records.first?.mine.bytes.first == 43)
+        }
+    }
+
     /// The file is cut off where the disk was full, within a page; the log has everything.
     @Test func anInterruptedCheckpointLosesNothing() async throws {
         let folder = try TemporaryFolder()
