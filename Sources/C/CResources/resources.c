@@ -256,6 +256,9 @@ static const struct cresources_file files[] = {
     {"scenarios/expense-sign-in.yaml", (const char[]){
 #embed "../../../scenarios/expense-sign-in.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-statuses.yaml", (const char[]){
+#embed "../../../scenarios/expense-statuses.yaml" suffix(, 0)
+    }},
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
     }},
@@ -426,6 +429,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/reader-short-cache.yaml", (const char[]){
 #embed "../../../scenarios/reader-short-cache.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-stale-read.yaml", (const char[]){
+#embed "../../../scenarios/reader-stale-read.yaml" suffix(, 0)
     }},
     {"scenarios/reader-ttl-cache.yaml", (const char[]){
 #embed "../../../scenarios/reader-ttl-cache.yaml" suffix(, 0)

@@ -49,6 +49,12 @@ extension ExpectationEvaluator {
     /// Returns whether the server has executed a request that may be an attempt of a write.
     static func isAttempt(_ exchange: History.Exchange, _ scenario: Scenario) -> Bool {
         guard writeMethods.contains(exchange.method), RunFacts.isExecuted(exchange) else { return false }
+        // A fault that responds does so in place of the server.
+        if let fault = exchange.fault, scenario.faults.indices.contains(fault.index),
+            case .respond = scenario.faults[fault.index].action
+        {
+            return false
+        }
         if exchange.key != nil { return true }
         // Two requests without key and body, such as pins, need not be the same write.
         if exchange.bytesUp == 0 && exchange.method != "DELETE" { return false }

@@ -131,8 +131,11 @@ struct ExpenseAccount: Sendable {
         let expenses = records.values.filter { $0.kind == .expense }
         guard !expenses.isEmpty else { return ExpenseResult(409, error: "there are no expenses") }
         statements += 1
-        return ExpenseResult(
+        var result = ExpenseResult(
             201, ["content": ["statement": .text("\(statements)"), "expenses": .text("\(expenses.count)")]])
+        // A repeated response has the tag of the first.
+        result.entityTag = "\"\(statements)-\(lastUpdate)\""
+        return result
     }
 
     private func operation(_ id: String) -> ExpenseResult {
