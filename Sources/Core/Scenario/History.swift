@@ -1,5 +1,4 @@
 public import Determinism
-internal import Synchronization
 public import LinkModel
 
 /// The events of a run in order; times count from the scenario's start.
@@ -119,8 +118,6 @@ public struct History: Sendable {
                 let isStruck: Bool?
                 let error: String?
                 let hasMarker: Bool?
-                /// The digest of the text; 0 until it is first needed.
-                let textDigest = Atomic<UInt64>(0)
 
                 init(
                     name: String, title: String?, text: String?, icon: Icon, isDeleted: Bool, kept: [String],
@@ -162,15 +159,8 @@ public struct History: Sendable {
             public var title: String? { values.title }
             /// The text.
             public var text: String? { values.text }
-            /// ``RequestContents/digest(_:)`` of the text, computed at most once by each thread; `nil` without a text.
-            var textDigest: UInt64? {
-                guard let text = values.text else { return nil }
-                let known = values.textDigest.load(ordering: .relaxed)
-                if known != 0 { return known }
-                let digest = RequestContents.digest(text)
-                values.textDigest.store(digest, ordering: .relaxed)
-                return digest
-            }
+            /// The identity of the values, as long as the history exists: most notes of a state are those of the state before.
+            var identity: ObjectIdentifier { ObjectIdentifier(values) }
             /// The icon beside the note.
             public var icon: Icon { values.icon }
             /// Whether a deletion is pending.

@@ -5,6 +5,22 @@ internal import LinkModel
 struct RunFacts {
     typealias Row = History.DeviceState.Row
 
+    /// The digests of the texts of notes of the history, each computed once.
+    private final class TextDigests {
+        var known: [ObjectIdentifier: UInt64] = [:]
+    }
+
+    private let textDigests = TextDigests()
+
+    /// Returns ``RequestContents/digest(_:)`` of the text of a note of the history; `nil` without a text.
+    func textDigest(_ row: Row?) -> UInt64? {
+        guard let row, let text = row.text else { return nil }
+        if let known = textDigests.known[row.identity] { return known }
+        let digest = RequestContents.digest(text)
+        textDigests.known[row.identity] = digest
+        return digest
+    }
+
     /// A change of one note in the view of a device.
     struct RowChange {
         let index: Int

@@ -327,4 +327,19 @@ import Wire
         }
         #expect(closing < .seconds(10) && !outcome.isSet)
     }
+
+    @Test func resetRestoresTheOtherProxiesIfThePortOfOneIsTaken() async throws {
+        let upstream = try Upstream.echo()
+        try await withServer { (call, _) async throws in
+            let port = try await call.proxy("a", to: upstream.port)
+            _ = try await call.proxy("b", to: upstream.port)
+            _ = try await call("PATCH", "/proxies/a", #"{"enabled":false}"#)
+            let taken = try await blocking { try TestSocket.listen(on: port) }
+            _ = try await call("POST", "/proxies/b/toxics", #"{"type":"latency","attributes":{"latency":1}}"#)
+            let response = try await call("POST", "/reset")
+            #expect(response.status == 500 && response.body.contains("bind"))
+            #expect(try await call("GET", "/proxies/b/toxics").body == "[]")
+            _ = taken
+        }
+    }
 }

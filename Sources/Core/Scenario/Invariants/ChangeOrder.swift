@@ -74,7 +74,7 @@ enum ChangeOrder: InvariantCheck {
         // The position of each text among the user's changes of its note; `nil` for a text that occurs again.
         var positions: [String: [UInt64: Int?]] = [:]
         for (position, change) in run.changes.enumerated() where change.device == device.name {
-            guard let digest = device.row(change.row, at: change.acceptedIndex)?.textDigest else { continue }
+            guard let digest = run.textDigest(device.row(change.row, at: change.acceptedIndex)) else { continue }
             let isNew = positions[change.row]?.index(forKey: digest) == nil
             positions[change.row, default: [:]].updateValue(isNew ? position : nil, forKey: digest)
         }

@@ -134,7 +134,7 @@ enum DeletesStick: InvariantCheck {
         switch change.stepAction {
         case .create(_, _, let text?)?, .edit(_, _, let text?)?, .resolve(_, _, let text?)?:
             let shown = run.devices.first { $0.name == change.device }?.row(change.row, at: change.acceptedIndex)
-            return shown?.text == text ? shown?.textDigest : RequestContents.digest(text)
+            return shown?.text == text ? run.textDigest(shown) : RequestContents.digest(text)
         default: return nil
         }
     }

@@ -6,7 +6,7 @@ extension Economy {
         if !device.isReference { return nil }
         var changes: [String: [(text: UInt64?, change: ExpectationEvaluator.Change)]] = [:]
         for change in run.changes where change.device == device.name {
-            let text = device.row(change.row, at: change.acceptedIndex)?.textDigest
+            let text = run.textDigest(device.row(change.row, at: change.acceptedIndex))
             changes[change.row, default: []].append((text, change))
         }
         var sent: Set<ExpectationEvaluator.Write> = []

@@ -58,7 +58,7 @@ enum MonotonicRevision: InvariantCheck {
             for device in run.devices where device.device.user == note.user && !run.sendsRequests(device.name) {
                 var greatest = 0
                 for change in device.rows[note.row] ?? [] {
-                    guard let row = change.after, row.icon == .plain, !row.isDeleted, let text = row.textDigest,
+                    guard let row = change.after, row.icon == .plain, !row.isDeleted, let text = run.textDigest(row),
                         let revision = revisions[text] ?? nil
                     else { continue }
                     if revision < greatest {

@@ -36,7 +36,7 @@ enum NoFalseConflict: InvariantCheck {
         for change in changes {
             let isInConflict = change.after?.icon == .conflict
             defer { wasInConflict = isInConflict }
-            if let shown = change.after, shown.icon == .plain, let digest = shown.textDigest {
+            if let shown = change.after, shown.icon == .plain, let digest = run.textDigest(shown) {
                 for other in others where other.respondedIndex.map({ $0 < change.index }) ?? false {
                     if other.contents?.text == digest { seen.insert(other.id) }
                 }

@@ -112,7 +112,7 @@ enum NoSilentOverwrite: InvariantCheck {
                 let lost = results[base], lost.actor != exchange.actor, lost.method != "DELETE",
                 let device = run.device(exchange.actor), !device.isProgram, !run.sendsRequests(device.name),
                 let text = lost.contents?.text, text != exchange.contents?.text,
-                !hasShown(text, of: note.row, device, before: exchange.sentIndex)
+                !hasShown(text, of: note.row, device, before: exchange.sentIndex, run)
             {
                 return InvariantViolation(
                     "\(device.name) replaces the text of \(note.row) by \(lost.actor) with \(exchange.method) at "
@@ -126,11 +126,11 @@ enum NoSilentOverwrite: InvariantCheck {
 
     /// Returns whether a device has shown or kept a text of a note before an entry.
     private static func hasShown(
-        _ text: UInt64, of row: String, _ device: RunFacts.Device, before index: Int
+        _ text: UInt64, of row: String, _ device: RunFacts.Device, before index: Int, _ run: RunFacts
     ) -> Bool {
         for change in device.rows[row] ?? [] where change.index < index {
             guard let shown = change.after else { continue }
-            if shown.textDigest == text { return true }
+            if run.textDigest(shown) == text { return true }
             if shown.kept.contains(where: { RequestContents.digest($0) == text }) { return true }
         }
         return false
