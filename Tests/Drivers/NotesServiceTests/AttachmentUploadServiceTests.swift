@@ -233,8 +233,8 @@ import Testing
         let bytes = Fixture.sample(3_000_000)
         var world = try World(seed: 1, bytes: bytes, policy: AttachmentPolicy(), fixture: fixture)
         #expect(try world.run { _ in .delivered } == .finished)
-        // 256 KiB, 512 KiB, 1 MiB, and the rest in two requests.
-        #expect(world.requests == 5)
+        // 8 KiB, 32 KiB, 128 KiB, 512 KiB, and the rest in three requests of up to 1 MiB.
+        #expect(world.requests == 7)
         #expect(fixture.transfer("GET").body == bytes)
         var again = try World(seed: 1, bytes: bytes, policy: AttachmentPolicy(), fixture: fixture, isResumed: true)
         #expect(try again.run { _ in .delivered } == .finished)
