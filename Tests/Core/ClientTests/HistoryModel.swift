@@ -87,8 +87,9 @@ final class HistoryModel {
                 report("I8: \(device.name) shows \(row.id) as \(text ?? "-"), the server has \(issued ?? "-")")
             }
         case .upload, .error:
-            // I8: the user's last change is shown.
-            if !resolvesConflicts, !row.isDeleted,
+            // I8: the user's last change is shown; that of another process as soon as the store has been read, which a full disk
+            // can delay.
+            if !resolvesConflicts, !row.isDeleted, !device.hasUnreadChanges,
                 let last = acts.last(where: { $0.device == device.name && $0.id == row.id }),
                 let text = last.text, !isPending(device), text != NoteContent(row.content).text
             {

@@ -245,6 +245,9 @@ final class Device {
         }
     }
 
+    /// Whether another process has committed what this one has not read.
+    var hasUnreadChanges: Bool { store.version != knownVersion }
+
     /// Takes up what another process has committed.
     func readStore() {
         guard store.version != knownVersion else { return }
