@@ -46,21 +46,6 @@ extension WorldCase {
               finally: { server: { count: 2, e1: { text: "15.00" } }, agree: [X, server] }
             """),
         WorldCase(
-            "the-notes-client-does-not-adopt-a-restored-server-by-itself", .fail, reason: "has not converged",
-            hasParity: false,
-            """
-            devices: { A: { user: ada } }
-            writers: { W: { user: ada } }
-            steps:
-              - { at: 200ms, W: { server: backup } }
-              - { at: 400ms, W: { edit: n1, text: two } }
-              - { at: 600ms, A: { sync: now } }
-              - { at: 1500ms, W: { server: restore } }
-              - { at: 2s, A: { sync: now } }
-            expect: { finally: { server: { n1: { text: one, revision: 1 } }, agree: [A, server] } }
-            invariants: { drop: [monotonic-revision, no-lost-write] }
-            """),
-        WorldCase(
             "a-restoration-needs-a-backup", .fail, reason: "the server has no backup",
             """
             writers: { W: { user: ada } }
@@ -148,4 +133,22 @@ extension WorldCase {
               finally: { server: { n1: { revision: 3, text: three } }, agree: [A, server] }
             """),
     ]
+
+    /// The notes client has no step that adopts a restored server. Not one of the cases in both worlds: in real time, the run
+    /// waits for 120 s.
+    static let notAdopted = WorldCase(
+        "the-notes-client-does-not-adopt-a-restored-server-by-itself", .fail, reason: "has not converged",
+        hasParity: false,
+        """
+        devices: { A: { user: ada } }
+        writers: { W: { user: ada } }
+        steps:
+          - { at: 200ms, W: { server: backup } }
+          - { at: 400ms, W: { edit: n1, text: two } }
+          - { at: 600ms, A: { sync: now } }
+          - { at: 1500ms, W: { server: restore } }
+          - { at: 2s, A: { sync: now } }
+        expect: { finally: { server: { n1: { text: one, revision: 1 } }, agree: [A, server] } }
+        invariants: { drop: [monotonic-revision, no-lost-write] }
+        """)
 }

@@ -11,6 +11,10 @@ import Worlds
         testCase.expect(try SimulatedRun.run(testCase.scenario()).verdict)
     }
 
+    @Test func theNotesClientDoesNotAdoptARestoredServerByItself() throws {
+        WorldCase.notAdopted.expect(try SimulatedRun.run(WorldCase.notAdopted.scenario()).verdict)
+    }
+
     /// A name is the argument of a case in both suites, and the variable `SLOWLANE_CASE` selects by it.
     @Test func namesAreUnique() {
         #expect(Set(WorldCase.all.map(\.name)).count == WorldCase.all.count)
