@@ -4,7 +4,7 @@ internal import Scenario
 internal import Synchronization
 internal import Worlds
 
-/// The disk of a device in real time: a client's thread asks it before each commit.
+/// The disk of a device in real time. The client calls it before each commit, on a thread that serves no other client.
 final class DiskState: Sendable {
     private let state = Mutex(Scenario.Disk.normal)
 
@@ -16,7 +16,7 @@ final class DiskState: Sendable {
         case .normal: return nil
         case .full: return StoreDisk.fullReason
         case .slow(let delay):
-            // The client's own thread, which blocks in a commit.
+            // A slow disk blocks the thread of its client, as a commit does; the proxy and other clients go on.
             Thread.sleep(forTimeInterval: Double(delay.count) / 1e9)
             return nil
         }

@@ -1,3 +1,4 @@
+internal import Client
 internal import NotesContract
 internal import Wire
 
@@ -8,11 +9,11 @@ enum RequestSubject {
     /// - Parameter body: The body, or the first bytes of a long one.
     static func record(_ head: HTTPRequestHead, _ body: [UInt8]) -> [UInt8]? {
         let path = head.target.utf8.prefix { $0 != UInt8(ascii: "?") }
-        if let segment = AppServices.recordSegment(ofPath: path) { return decoded(segment) }
+        if let segment = AppServices.recordSegment(ofPath: path) { return PercentEncoding.decode(segment) }
         let prefix = NotesHTTP.notesPath.utf8
         guard path.starts(with: prefix) else { return nil }
         let uuid = path.dropFirst(prefix.count).prefix { $0 != UInt8(ascii: "/") }
-        if !uuid.isEmpty { return decoded(Array(uuid)[...]) }
+        if !uuid.isEmpty { return PercentEncoding.decode(uuid) }
         guard head.method == "POST" else { return nil }
         if case .text(let uuid)? = NoteFields(json: body)?.uuid { return Array(uuid.utf8) }
         // The sample of a long body ends before the end of the JSON.
@@ -20,22 +21,5 @@ enum RequestSubject {
         guard body.starts(with: start) else { return nil }
         let value = body.dropFirst(start.count).prefix { $0 != UInt8(ascii: "\"") }
         return value.contains(UInt8(ascii: "\\")) ? nil : Array(value)
-    }
-
-    /// Returns a path segment without percent encoding.
-    private static func decoded(_ segment: ArraySlice<UInt8>) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var rest = segment
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.count >= 2,
-                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-            {
-                bytes.append(value)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return bytes
     }
 }

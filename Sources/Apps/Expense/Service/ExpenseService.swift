@@ -6,6 +6,7 @@
 //  Does not own: authentication, sockets, limits of connections (the server on which it is mounted), the client
 //  (ExpenseEngine).
 
+internal import Client
 internal import Determinism
 public import HTTPTypes
 internal import Synchronization
@@ -205,7 +206,9 @@ struct ExpenseRequest {
         segments = parts[0].split(separator: "/").dropFirst().map(String.init)
         let query = parts.count == 2 ? parts[1].split(separator: "&") : []
         since = query.first { $0.hasPrefix("since=") }.flatMap { Int($0.dropFirst("since=".count)) }
-        title = query.first { $0.hasPrefix("title=") }.map { Self.decoded($0.dropFirst("title=".count)) }
+        title = query.first { $0.hasPrefix("title=") }.map {
+            String(decoding: PercentEncoding.decode($0.utf8.dropFirst("title=".count)), as: UTF8.self)
+        }
         let key = http.headerFields[ExpenseService.idempotencyKey].map { text in
             text.hasPrefix("\"") && text.hasSuffix("\"") && text.utf8.count >= 2
                 ? String(text.dropFirst().dropLast()) : text
@@ -215,22 +218,5 @@ struct ExpenseRequest {
         // The meaning of a JSON body does not depend on spaces and the order of members.
         let content = JSONText.parse(body)?.json ?? String(decoding: body, as: UTF8.self)
         fingerprint = FNV1a.digest("\(method) \(path)\n\(content)".utf8)
-    }
-
-    /// Returns a percent-encoded text; an escape that is none stays as it is.
-    private static func decoded(_ text: Substring) -> String {
-        var rest = Array(text.utf8)[...]
-        var bytes: [UInt8] = []
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.count >= 2,
-                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
-            {
-                bytes.append(value)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
