@@ -4,7 +4,9 @@
 #include "CRelay.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/sockios.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -19,6 +21,11 @@ _Static_assert(sizeof(struct crelay_event) == sizeof(struct epoll_event), "struc
 _Static_assert(offsetof(struct crelay_event, token) == offsetof(struct epoll_event, data), "struct epoll_event");
 
 void crelay_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+int crelay_processors(void) {
+    cpu_set_t processors;
+    return sched_getaffinity(0, sizeof processors, &processors) == 0 ? CPU_COUNT(&processors) : INT_MAX;
+}
 
 int crelay_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
 

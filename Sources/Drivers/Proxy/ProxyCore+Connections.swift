@@ -77,7 +77,7 @@ extension ProxyCore {
     /// cycle.
     func updateReadSizes() {
         let share = configuration.buffers.bytesMax(connections: sessions.count)
-        let limit = max(Self.conditionedReadBytesMax, share / Int(Self.readsPerCycle))
+        let limit = max(Self.readBytesMin, share / Int(Self.readsPerCycle))
         readSizeLimit.value = linkDriver.tracksExchanges ? min(limit, Self.trackedReadBytesMax) : limit
     }
 

@@ -75,6 +75,8 @@ final class ProxyCore {
 
     /// The maximum number of bytes of one read. Reads start with 4 KiB and grow with the data that arrives.
     static let readBytesMax = 256 << 10
+    /// The least number to which many connections reduce it.
+    static let readBytesMin = 16 << 10
     /// The same while exchanges are tracked: 38 bytes are a stream of HTTP/2 and its end, the events of a whole cycle are
     /// handled before another socket is read, and no connection may make the others wait for long.
     static let trackedReadBytesMax = 32 << 10
@@ -83,7 +85,7 @@ final class ProxyCore {
     static let readsPerCycle: UInt = 4
     /// The maximum number of bytes of one read, with one read per cycle, for connections that are opened under
     /// conditions.
-    static let conditionedReadBytesMax = 16 << 10
+    static let conditionedReadBytesMax = 64 << 10
     /// Kernel buffers of connections that are opened under conditions: small, so that the model and not the kernel
     /// determines back-pressure and memory.
     static let conditionedSocketBytes = 128 << 10

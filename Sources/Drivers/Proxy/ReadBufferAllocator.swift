@@ -40,18 +40,19 @@ struct ReadBufferAllocator: RecvByteBufferAllocator {
 
     /// Doubles the size after a read that filled its buffer, and halves it after two reads that filled at most half of
     /// it.
+    ///
+    /// Returns `true`, so that the channel asks for a buffer before each read. It keeps its first buffer, which has the
+    /// initial size, and would read into that one instead.
     mutating func record(actualReadBytes: Int) -> Bool {
         if actualReadBytes >= min(size, limit.value) && size < maximum {
             size = min(maximum, 2 * size)
             lastReadWasSmall = false
-            return true
-        }
-        if actualReadBytes <= size / 2 && size > Self.minimum {
+        } else if actualReadBytes <= size / 2 && size > Self.minimum {
             if lastReadWasSmall { size /= 2 }
             lastReadWasSmall.toggle()
         } else {
             lastReadWasSmall = false
         }
-        return false
+        return true
     }
 }

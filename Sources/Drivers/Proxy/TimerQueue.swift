@@ -37,6 +37,10 @@ final class TimerQueue {
     private static let timersMin = 64
     /// The maximum number of link drivers that run in one turn.
     private static let driversPerTurn = 64
+    /// The least time between two runs of timers, so that the packets of a fast link are handled in batches, as a network
+    /// interface moderates its interrupts. A timer after a longer pause is not delayed.
+    private static let runPause = TimeAmount.microseconds(50)
+    private var lastRun = NIODeadline.uptimeNanoseconds(0)
     /// The time after which a turn starts no further link driver; each driver is bounded by its ``TurnBudget``.
     private static let turnTimeMax = TimeAmount.milliseconds(2)
 
@@ -113,7 +117,9 @@ final class TimerQueue {
     }
 
     private func scheduleTask() {
-        guard !hasOverdueTimers, let deadline = timers.min?.deadline, deadline < scheduledDeadline else { return }
+        guard !hasOverdueTimers, let next = timers.min?.deadline else { return }
+        let deadline = max(next, lastRun + Self.runPause)
+        guard deadline < scheduledDeadline else { return }
         scheduledTask?.cancel()
         scheduledDeadline = deadline
         scheduledTask = eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { self.fireTimers() }
@@ -136,6 +142,7 @@ final class TimerQueue {
             now = .now()
         }
         isFiring = false
+        lastRun = now
         if let timer = timers.min, timer.deadline <= now {
             hasOverdueTimers = true
             scheduleTurn()

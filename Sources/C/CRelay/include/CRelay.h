@@ -17,6 +17,9 @@
 /// prctl(2), PR_SET_NAME: sets the calling thread's name, up to 15 bytes, as shown by `top -H`.
 void crelay_name_thread(const char *name);
 
+/// Returns the number of processors on which this process may run; INT_MAX if the system does not say.
+int crelay_processors(void);
+
 /// accept4(2): returns a connection with SOCK_NONBLOCK and SOCK_CLOEXEC, or -1.
 int crelay_accept(int listener);
 

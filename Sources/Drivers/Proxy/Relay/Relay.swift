@@ -22,14 +22,16 @@ package final class Relay: Sendable {
     private let jobs = NIOLockedValueBox<[@Sendable (RelayLoop) -> Void]>([])
     /// Connections forwarded here, including those handed over and not yet received.
     private let connectionCount = Atomic<Int>(0)
+    /// Twice the number of rounds of the thread; odd during a round.
+    private let roundEdges = Atomic<UInt64>(0)
     /// An eventfd that wakes the thread when there are jobs.
     private let wakeupFD: CInt
 
-    /// One relay for each processor, at most four, started on first use; fewer or none if the system cannot provide
+    /// One relay for each processor on which the process may run, at most four, started on first use; fewer or none if the system cannot provide
     /// them.
     package static let all: [Relay] = {
         var relays: [Relay] = []
-        for index in 0..<min(System.coreCount, countMax) {
+        for index in 0..<min(System.coreCount, Int(crelay_processors()), countMax) {
             guard let relay = try? Relay(index) else { break }
             relays.append(relay)
         }
@@ -112,6 +114,12 @@ package final class Relay: Sendable {
         let before = connectionCount.subtract(1, ordering: .relaxed).oldValue
         precondition(before > 0, "a relayed connection was closed twice")
     }
+
+    /// Marks the beginning or the end of a round of the thread.
+    func markRound() { roundEdges.add(1, ordering: .acquiringAndReleasing) }
+
+    /// A number that the thread changes before it handles events, and again afterwards.
+    var activity: UInt64 { roundEdges.load(ordering: .acquiring) }
 
     /// Runs a closure on the relay's thread.
     package func perform(_ job: @escaping @Sendable (RelayLoop) -> Void) {
