@@ -74,7 +74,7 @@ public struct HostRules: Hashable, Sendable {
     }
 
     /// Returns the most specific rule of a destination as the client names it; `nil` if it has none.
-    public func treatment(of destination: Destination) -> Rule? {
+    public func rule(for destination: Destination) -> Rule? {
         Self.mostSpecific(rules, \.pattern, for: destination)
     }
 

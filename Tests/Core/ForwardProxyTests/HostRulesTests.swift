@@ -59,7 +59,7 @@ import Testing
             "10.0.0.0/8=3g", "10.1.0.0/16=lte", "10.1.0.1=direct", "api.test=block",
         ])
         func rule(_ text: String) throws -> String? {
-            rules.treatment(of: try #require(Destination(authority: text)))?.description
+            rules.rule(for: try #require(Destination(authority: text)))?.description
         }
         #expect(try rule("other.org:443") == "*=edge")
         #expect(try rule("other.org:80") == "*:80=wifi")
@@ -71,7 +71,7 @@ import Testing
         #expect(try rule("10.1.2.1:443") == "10.1.0.0/16=lte")
         #expect(try rule("10.1.0.1:443") == "10.1.0.1=direct")
         #expect(try rule("api.test:80") == "api.test=block")
-        #expect(HostRules().treatment(of: Destination(host: "api.test", port: 80)) == nil)
+        #expect(HostRules().rule(for: Destination(host: "api.test", port: 80)) == nil)
     }
 
     @Test func twoRulesOfOnePatternAreAnError() throws {

@@ -20,7 +20,7 @@ extension ProxyCore {
         guard let forward, !isStopping else { return done(.failure(.unreachable)) }
         let destination = Destination(host: host, port: 0)
         guard forward.policy.permitsHost(of: destination) else { return done(.failure(.notAllowed)) }
-        let treatment = forward.rules.treatment(of: destination)?.treatment
+        let treatment = forward.rules.rule(for: destination)?.treatment
         let driver = driver(for: treatment)
         guard [.open, .portal].contains(driver.conditions.connectionPolicy) else {
             return done(.failure(.nameServerFailure))

@@ -58,7 +58,7 @@ extension ProxyCore {
         let target = forward.rules.mapped(destination)
         let isMapped = target != destination
         guard isMapped || forward.policy.isAllowed(destination) else { return fail(.notAllowed) }
-        let treatment = forward.rules.treatment(of: destination)?.treatment
+        let treatment = forward.rules.rule(for: destination)?.treatment
         let driver = driver(for: treatment)
         let succeed: ([SocketAddress]) -> Void = { addresses in
             done(

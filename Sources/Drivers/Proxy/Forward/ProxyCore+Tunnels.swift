@@ -16,7 +16,7 @@ extension ProxyCore {
     func resolve(_ tunnel: RelayedTunnel) {
         // A frozen fast path passes all its connections to the link.
         guard let fastPath, fastPath.isOpen else { return }
-        let treatment = forward?.rules.treatment(of: tunnel.destination)?.treatment
+        let treatment = forward?.rules.rule(for: tunnel.destination)?.treatment
         guard treatment == nil, linkDriver.conditions.connectionPolicy == .open else {
             return fastPath.passToProxy(tunnel.token)
         }

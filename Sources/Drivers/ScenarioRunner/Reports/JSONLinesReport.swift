@@ -2,7 +2,7 @@ internal import Determinism
 internal import Scenario
 internal import Wire
 
-/// Results as JSON lines; docs/reference/scenarios.md describes the schema.
+/// Results as JSON lines; docs/reference/reports.md describes the lines, ``OutputSchema`` is their schema.
 public enum JSONLinesReport {
     /// The version of the schema. Keys may be added without a new version.
     public static let version = 1
