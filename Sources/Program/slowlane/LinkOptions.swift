@@ -4,17 +4,18 @@ internal import ConfigFiles
 internal import LinkModel
 internal import TCPModel
 
-/// The options that describe a link: a profile, figures, netem expressions or a timeline; TCP stacks and the random seed.
-struct LinkOptions: ParsableArguments {
+/// The option `--profile`.
+struct ProfileOption: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "A built-in profile ('slowlane profiles' lists them) or the path of a profile file.", valueName: "name|file"
         ), completion: NameCompletion.profile
     )
     var profile: String?
+}
 
-    @OptionGroup var figureOptions: FigureOptions
-
+/// The further options that describe a link: netem expressions or a timeline; TCP stacks and the random seed.
+struct LinkOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Conditions from server to client in the syntax of 'tc ... netem', instead of a profile. "
@@ -52,21 +53,12 @@ struct LinkOptions: ParsableArguments {
         transform: SeedArgument.parse)
     var seed: UInt64 = 1
 
-    private var hasNetem: Bool { netemDown != nil || netemUp != nil }
-
-    /// The number of given descriptions, which exclude each other: a profile or figures, a timeline, netem expressions.
-    var givenCount: Int {
-        [profile != nil || figureOptions.isGiven, timeline != nil, hasNetem].count(where: { $0 })
-    }
-
-    /// The descriptions for error messages.
-    static let descriptions = "--profile (or figures such as --delay), --timeline, and --netem-down with --netem-up"
+    fileprivate var hasNetem: Bool { netemDown != nil || netemUp != nil }
 
     var client: StackPreset { StackPreset.named[clientStack] ?? .linux }
     var server: StackPreset { StackPreset.named[serverStack] ?? .linux }
 
     func validate() throws {
-        guard givenCount <= 1 else { throw ValidationError("give one of \(Self.descriptions)") }
         for (option, name) in [("--client-stack", clientStack), ("--server-stack", serverStack)] {
             guard StackPreset.named[name] != nil else {
                 let names = StackPreset.named.keys.sorted()
@@ -76,15 +68,39 @@ struct LinkOptions: ParsableArguments {
             }
         }
     }
+}
+
+/// The arguments of a command with a link: a profile or figures, a timeline, or netem expressions, which exclude each other.
+///
+/// The groups of options are not in each other, because ArgumentParser checks a group in a debug build each time that it
+/// checks the group around it, which is four times.
+protocol LinkArguments {
+    var profileOption: ProfileOption { get }
+    var figureOptions: FigureOptions { get }
+    var link: LinkOptions { get }
+}
+
+extension LinkArguments {
+    /// Throws unless the number of descriptions is in a range.
+    func checkLink(_ range: ClosedRange<Int> = 0...1) throws {
+        let given = [
+            profileOption.profile != nil || figureOptions.isGiven, link.timeline != nil, link.hasNetem,
+        ].count(where: { $0 })
+        guard range.contains(given) else {
+            throw ValidationError(
+                "give one of --profile (or figures such as --delay), --timeline, and --netem-down with --netem-up")
+        }
+    }
 
     /// Returns the conditions; prints an error and throws an exit status if the options are invalid.
-    func link(_ console: Console) throws -> LinkSource {
-        if let timeline { return .timeline(try TimelineFile.forArgument(timeline, console)) }
-        if hasNetem {
+    func linkSource(_ console: Console) throws -> LinkSource {
+        if let timeline = link.timeline { return .timeline(try TimelineFile.forArgument(timeline, console)) }
+        if link.hasNetem {
             do {
                 return .constant(
                     Conditions(
-                        up: try NetemExpression.parse(netemUp ?? ""), down: try NetemExpression.parse(netemDown ?? "")),
+                        up: try NetemExpression.parse(link.netemUp ?? ""),
+                        down: try NetemExpression.parse(link.netemDown ?? "")),
                     name: "netem", profile: nil)
             } catch {
                 console.error("\(error)")
@@ -92,7 +108,7 @@ struct LinkOptions: ParsableArguments {
             }
         }
         let figures = try figureOptions.figures()
-        let found = try profile.map { try Profile.forArgument($0, console) }
+        let found = try profileOption.profile.map { try Profile.forArgument($0, console) }
         if found == nil && figures.isEmpty { return .unconditioned }
         return .constant(
             figures.applied(to: found?.conditions ?? .clear), name: figures.name(changing: found?.id),

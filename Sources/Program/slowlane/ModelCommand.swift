@@ -4,7 +4,7 @@ internal import ConfigFiles
 internal import TCPModel
 
 /// `slowlane model`.
-struct ModelCommand: ParsableCommand {
+struct ModelCommand: ParsableCommand, LinkArguments {
     static let configuration = CommandConfiguration(
         commandName: "model",
         abstract: "Simulate TCP transfers over a link, without waiting, and print their durations.",
@@ -36,7 +36,9 @@ struct ModelCommand: ParsableCommand {
             Exit status: 0 success; 64 wrong arguments, or conditions that allow no connection; 65 invalid file.
             """)
 
-    @OptionGroup(title: "Network conditions (one is required)") var options: LinkOptions
+    @OptionGroup(title: "Network conditions (one is required)") var profileOption: ProfileOption
+    @OptionGroup(title: "Network conditions (one is required)") var figureOptions: FigureOptions
+    @OptionGroup(title: "Network conditions (one is required)") var link: LinkOptions
 
     @Option(help: ArgumentHelp("Name in the output lines. (default: the profile or timeline)", valueName: "name"))
     var name: String?
@@ -55,9 +57,7 @@ struct ModelCommand: ParsableCommand {
 
     func validate() throws {
         guard (1...1_000_000).contains(trials) else { throw ValidationError("--trials must be from 1 to 1000000") }
-        guard options.givenCount == 1 else {
-            throw ValidationError("give one of \(LinkOptions.descriptions)")
-        }
+        try checkLink(1...1)
     }
 
     func run() throws {
@@ -69,24 +69,24 @@ struct ModelCommand: ParsableCommand {
             console.error("--plan \(error)")
             throw ExitStatus.usage
         }
-        let source = try options.link(console)
+        let source = try linkSource(console)
         if let problem = source.connectionProblem {
             console.error("cannot model \(problem), or test this one with 'slowlane proxy'")
             throw ExitStatus.usage
         }
-        var link: Trials
+        var model: Trials
         switch source {
         case .timeline(let file):
-            link = Trials(following: file.timeline, seed: options.seed, client: options.client, server: options.server)
+            model = Trials(following: file.timeline, seed: link.seed, client: link.client, server: link.server)
         case .constant(let conditions, _, _):
-            link = Trials(conditions, seed: options.seed, client: options.client, server: options.server)
+            model = Trials(conditions, seed: link.seed, client: link.client, server: link.server)
         case .unconditioned: throw ExitStatus.usage
         }
         let start = ContinuousClock.now
         var summaries = transfers.map { TrialSummary(of: $0) }
         for repetition in 0..<trials {
             for (index, transfer) in transfers.enumerated() {
-                let result = link.run(transfer)
+                let result = model.run(transfer)
                 if summary {
                     summaries[index].add(result)
                 } else {
@@ -98,7 +98,7 @@ struct ModelCommand: ParsableCommand {
             for line in TransferText.table(summaries, width: Terminal.tableWidth) { console.print(line) }
         }
         if stats {
-            console.print(Units.throughput(link.packetsOffered, in: ContinuousClock.now - start), to: .progress)
+            console.print(Units.throughput(model.packetsOffered, in: ContinuousClock.now - start), to: .progress)
         }
     }
 }

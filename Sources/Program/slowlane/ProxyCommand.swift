@@ -13,7 +13,7 @@ internal import PacketCapture
 internal import Proxy
 
 /// `slowlane proxy`.
-struct ProxyCommand: AsyncParsableCommand {
+struct ProxyCommand: AsyncParsableCommand, LinkArguments {
     static let configuration = CommandConfiguration(
         commandName: "proxy",
         abstract: "Forward TCP connections and UDP datagrams to a server as a slow or lossy network would.",
@@ -184,6 +184,8 @@ struct ProxyCommand: AsyncParsableCommand {
     @OptionGroup(title: "Forward proxy") var destinations: ForwardOptions
     @OptionGroup(title: "Access to a forward proxy") var access: ForwardAccessOptions
 
+    @OptionGroup(title: "Network conditions (default: none)") var profileOption: ProfileOption
+    @OptionGroup(title: "Network conditions (default: none)") var figureOptions: FigureOptions
     @OptionGroup(title: "Network conditions (default: none)") var link: LinkOptions
     @OptionGroup(title: "Network conditions (default: none)") var timelineStart: TimelineStartOption
 
@@ -241,6 +243,7 @@ struct ProxyCommand: AsyncParsableCommand {
     func validate() throws {
         try AddressArgument.check(listen, option: "--listen")
         try validateUpstream()
+        try checkLink()
         try timelineStart.check(link.timeline)
         guard Endpoint(listen) != nil else {
             throw ValidationError("--listen '\(listen)' must be HOST:PORT, such as 127.0.0.1:9000, [::1]:9000 or 9000")
@@ -318,7 +321,7 @@ struct ProxyCommand: AsyncParsableCommand {
         let upstreamTLS = try upstreamTLS()
         let upstream = upstreamTLS?.endpoint ?? upstream.flatMap { Endpoint($0) }
         let console = Console(wantsStatusLine: !quiet)
-        let link = try link.link(console).starting(at: timelineStart.timelineStart)
+        let link = try linkSource(console).starting(at: timelineStart.timelineStart)
         let logger = Logger(label: "slowlane") { _ in ConsoleLogHandler(console, level: quiet ? .error : .info) }
 
         var configuration = try ProxyConfiguration(

@@ -5,7 +5,7 @@ internal import Foundation
 internal import Proxy
 
 /// `slowlane with`.
-struct WithCommand: AsyncParsableCommand {
+struct WithCommand: AsyncParsableCommand, LinkArguments {
     static let configuration = CommandConfiguration(
         commandName: "with",
         abstract: "Run a command whose traffic passes through a slow or lossy network.",
@@ -41,6 +41,8 @@ struct WithCommand: AsyncParsableCommand {
             65 invalid file; 69 connect mode does not work here, or the report cannot be written.
             """)
 
+    @OptionGroup(title: "Network conditions (default: none)") var profileOption: ProfileOption
+    @OptionGroup(title: "Network conditions (default: none)") var figureOptions: FigureOptions
     @OptionGroup(title: "Network conditions (default: none)") var link: LinkOptions
     @OptionGroup(title: "Network conditions (default: none)") var timelineStart: TimelineStartOption
 
@@ -89,6 +91,7 @@ struct WithCommand: AsyncParsableCommand {
             throw ValidationError(
                 "give the command after '--', such as 'slowlane with --profile 3g -- curl https://example.com/'")
         }
+        try checkLink()
         try timelineStart.check(link.timeline)
         _ = try FaultArguments.rules(fault)
         if certificates.isGiven, !interception.isGiven {
@@ -104,7 +107,7 @@ struct WithCommand: AsyncParsableCommand {
 
     func run() async throws {
         let console = Console()
-        let source = try link.link(console).starting(at: timelineStart.timelineStart)
+        let source = try linkSource(console).starting(at: timelineStart.timelineStart)
         // Before the proxy raises it.
         let openFilesMax = Terminal.openFilesMax
         var configuration = try ProxyConfiguration(

@@ -179,7 +179,7 @@ import Wire
     @Test(arguments: ConflictPolicy.allCases, [APIContract.orig, .compat, .strict])
     func noHistoryWithAPolicyEndsInDisagreement(_ policy: ConflictPolicy, _ contract: APIContract) {
         var failures = 0
-        for seed in randomSeeds(4, soak: 5000) {
+        for seed in randomSeeds(2, soak: 5000) {
             var behavior = SyncBehavior()
             behavior.resolveConflicts(by: policy, of: NotesResource())
             let history = History(contract, seed: seed, behavior, resolvesConflicts: policy != .ask)

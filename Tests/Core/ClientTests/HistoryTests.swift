@@ -7,7 +7,7 @@ import Testing
 @Suite struct HistoryTests {
     @Test(arguments: [APIContract.orig, .compat, .strict]) func noHistoryViolatesAnInvariant(_ contract: APIContract) {
         var failures = 0
-        for seed in randomSeeds(20, soak: 5000) {
+        for seed in randomSeeds(8, soak: 5000) {
             guard let violations = History(contract, seed: seed).violations(steps: 30) else { continue }
             failures += 1
             Issue.record("\(violations)")

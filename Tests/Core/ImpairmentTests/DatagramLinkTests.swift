@@ -243,7 +243,7 @@ import Testing
     // MARK: Figures
 
     /// The number of datagrams of a figure: a million with `SLOWLANE_SEEDS` of 20.
-    private static let count = TestSettings.work(50_000, soak: 1_000_000)
+    private static let count = TestSettings.work(20_000, soak: 1_000_000)
 
     /// Sends datagrams at an interval; returns them as they left the link.
     private static func run(

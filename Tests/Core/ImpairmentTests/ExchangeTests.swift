@@ -293,7 +293,7 @@ import Wire
 
     /// Random conversations in random pieces, with responses before and after the ends of their requests: each exchange is
     /// reported once, in order, with its own status.
-    @Test(arguments: randomSeeds(20)) func everyExchangeIsReportedOnceAndInOrder(seed: UInt64) {
+    @Test(arguments: randomSeeds(8, soak: 400)) func everyExchangeIsReportedOnceAndInOrder(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let comment = Comment(rawValue: "seed \(seed)")
         var sockets = VirtualSockets(seed % 2 == 0 ? .clear : Self.late, exchangeTracking: Self.tracking())

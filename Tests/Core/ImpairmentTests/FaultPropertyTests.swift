@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test(arguments: randomSeeds(150)) func randomFaultsKeepBytesInOrderAndLeaveNothingBehind(seed: UInt64) {
+    @Test(arguments: randomSeeds(60, soak: 3000)) func randomFaultsKeepBytesInOrderAndLeaveNothingBehind(seed: UInt64) {
         var plan = ConversationPlan(seed: 1_000_000 + seed)
         let comment = Comment(rawValue: "seed \(seed)")
         let way = DirectionConditions(

@@ -43,7 +43,7 @@ import Testing
     }
 
     // 20 runs of 80 events: 1600 inputs.
-    @Test(arguments: randomSeeds(20)) func randomEventsKeepBytesInOrderCompleteAndWithinLimits(seed: UInt64) {
+    @Test(arguments: randomSeeds(8, soak: 400)) func randomEventsKeepBytesInOrderCompleteAndWithinLimits(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var sockets = VirtualSockets(
             Self.conditions(&generator), limits: Self.limits, observation: seed % 2 == 1 ? .packets : [])

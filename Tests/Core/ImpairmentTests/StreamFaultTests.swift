@@ -455,7 +455,7 @@ import Wire
 
     @Test func randomBytesNeverTrap() {
         var generator = SeededGenerator(seed: 9)
-        for round in 0..<400 {
+        for round in 0..<TestSettings.work(160, soak: 8000) {
             let actions: [FaultAction] = [
                 .reset, .stall, Self.busy, .delay(.milliseconds(5)), .throttle(bytesPerSecond: 900), .goAway, .close,
             ]

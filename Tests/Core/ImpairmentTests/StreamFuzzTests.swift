@@ -20,7 +20,7 @@ import Wire
         .report(hold: .milliseconds(2)),
     ]
 
-    @Test(arguments: randomSeeds(80)) func mutatedFramesKeepToTheLimits(_ seed: UInt64) throws {
+    @Test(arguments: randomSeeds(30, soak: 1600)) func mutatedFramesKeepToTheLimits(_ seed: UInt64) throws {
         var fuzzer = FrameFuzzer(seed: seed)
         let action = Self.actions[Int(seed) % Self.actions.count]
         let probabilities = [0, 0.3, 1]
@@ -109,7 +109,7 @@ import Wire
             path: action == nil ? "/other" : "/a", times: 0...Int.max, point: .beforeRequest, action: .reset)
         if let action { rule.action = action }
         var stage = HTTP2Stage([rule])
-        let count = TestSettings.work(1_500, soak: StreamTracker.streamsMax)
+        let count = TestSettings.work(600, soak: StreamTracker.streamsMax)
         for stream in stride(from: UInt32(1), to: UInt32(2 * count), by: 2) {
             stage.request(stream, "/a", endsStream: true)
             stage.number(.resetStream, stream, HTTP2ErrorCode.cancel.rawValue, from: .client)

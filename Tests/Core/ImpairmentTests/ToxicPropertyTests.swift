@@ -24,7 +24,8 @@ import Testing
         }
     }
 
-    @Test(arguments: randomSeeds(100)) func randomToxicsKeepBytesInOrderAndTheCountsBalanced(_ seed: UInt64) {
+    @Test(arguments: randomSeeds(40, soak: 2000))
+    func randomToxicsKeepBytesInOrderAndTheCountsBalanced(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let slow = Conditions(
             up: DirectionConditions(rate: .kilobits(800), delay: .milliseconds(20)),

@@ -102,7 +102,7 @@ import struct Scenario.Expectation
         return (world, scenario)
     }
 
-    @Test(arguments: randomSeeds(5)) func everyRunKeepsTheRules(block: UInt64) throws {
+    @Test(arguments: randomSeeds(2, soak: 100)) func everyRunKeepsTheRules(block: UInt64) throws {
         for seed in block * 40..<(block + 1) * 40 {
             let (world, scenario) = try Self.world(seed)
             world.run()

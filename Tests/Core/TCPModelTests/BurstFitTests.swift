@@ -28,7 +28,7 @@ import Testing
         #expect(abs(chain.meanLoss / 0.04375 - 1) < 0.3, "\(chain)")
     }
 
-    @Test(arguments: randomSeeds(5, soak: 50)) func independentLossesAreNoBursts(_ seed: UInt64) {
+    @Test(arguments: randomSeeds(2, soak: 50)) func independentLossesAreNoBursts(_ seed: UInt64) {
         let fit = BurstFit(
             Self.fates(10_000, becomesBad: 0, becomesGood: 1, lossInBad: 0, lossInGood: 0.02, seed: seed))
         #expect(fit.chain == nil && fit.inflation == 1)

@@ -85,7 +85,7 @@ import Worlds
     @Test(arguments: ["pattern-c-form", "reader-blocking-form", "field-interface-policy", "expense-queue"])
     func appsKeepTheirStepsOrHaveDrawnOnes(_ scenario: String) async throws {
         var options = Explorer.Options(scenario: scenario)
-        options.seeds = SeedRange("25+\(TestSettings.work(5, soak: 100))")
+        options.seeds = SeedRange("25+\(TestSettings.work(2, soak: 100))")
         options.isQuiet = true
         #expect(try await Explorer(options, console: Console(), worlds: .standard).run() == 0)
         options.parts = Scenario.Exploration.Part.allCases

@@ -137,7 +137,7 @@ import Worlds
     /// Runs share no state: side by side they have the same events as one after the other.
     @Test func runsSideBySideHaveTheSameDigests() async throws {
         var plan: [PlannedRun] = []
-        for name in ScenarioCatalogue.names.prefix(randomSeeds(20).count) {
+        for name in ScenarioCatalogue.names.prefix(randomSeeds(8, soak: 400).count) {
             for seed in randomSeeds(1) {
                 let scenario = try ScenarioCatalogue.scenario(name).scenario
                 if scenario.tags.contains("soak") { continue }

@@ -1,6 +1,7 @@
 import ConfigFiles
 import Determinism
 import Scenario
+import TestSupport
 import Testing
 
 @testable import Worlds
@@ -39,7 +40,8 @@ import Testing
     }
 
     /// Without pages, the first pull is one list response, with which the pages of the other contracts are compared.
-    @Test(arguments: [500, 5_000]) func aFirstPullTakesLittleLongerThanOneList(notes: Int) throws {
+    @Test(arguments: [500, TestSettings.work(2_000, soak: 5_000)])
+    func aFirstPullTakesLittleLongerThanOneList(notes: Int) throws {
         let whole = try Self.pull("orig", notes: notes)
         #expect(whole.requests == 1)
         let list = whole.response.inSeconds

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `slowlane ca`, and the options that use its authority.
-@Suite(.tags(.commands), .timeLimit(.minutes(5))) struct AuthorityCommandTests {
+@Suite(.tags(.tools), .timeLimit(.minutes(5))) struct AuthorityCommandTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

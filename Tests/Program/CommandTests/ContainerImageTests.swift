@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The container image without a container engine: the program in a root folder that contains nothing else.
-@Suite(.tags(.commands), .timeLimit(.minutes(10)), .enabled(if: geteuid() == 0, "chroot and mount need root"))
+@Suite(.tags(.tools), .timeLimit(.minutes(10)), .enabled(if: geteuid() == 0, "chroot and mount need root"))
 struct ContainerImageTests {
     /// The image's root folder.
     private let root: TemporaryFolder

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `slowlane proxy --udp`, with clients and servers of DNS and HTTP/3.
-@Suite(.tags(.commands), .timeLimit(.minutes(5))) struct DatagramCommandTests {
+@Suite(.tags(.tools), .timeLimit(.minutes(5))) struct DatagramCommandTests {
     private static let script = Repository.root.appending(path: "Tests/Program/CommandTests/Python/datagram_peer.py")
         .path()
     private static let python = Repository.root.appending(path: ".build/python/bin/python")

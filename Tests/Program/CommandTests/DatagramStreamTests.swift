@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `slowlane proxy --udp` and `slowlane with`, with programs that send datagrams at their own pace.
-@Suite(.tags(.commands), .timeLimit(.minutes(5))) struct DatagramStreamTests {
+@Suite(.tags(.gateways), .timeLimit(.minutes(5))) struct DatagramStreamTests {
     private static let script = Repository.root.appending(path: "Tests/Program/CommandTests/Python/datagram_streams.py")
         .path()
     private static let python = Repository.root.appending(path: ".build/python/bin/python")

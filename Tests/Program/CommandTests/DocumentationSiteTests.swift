@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The documentation as a site (mkdocs.yml).
-@Suite(.tags(.commands), .timeLimit(.minutes(1))) struct DocumentationSiteTests {
+@Suite(.tags(.tools), .timeLimit(.minutes(1))) struct DocumentationSiteTests {
     @Test func theSiteHasEachPageAndNoBrokenLink() async throws {
         let folder = try TemporaryFolder()
         let result = try await runPython(

@@ -4,7 +4,7 @@ import Testing
 
 /// The example clients in other languages, and scenarios with programs at the command line. The ten scenarios of
 /// Examples/python take longer: Examples/python/run.
-@Suite(.tags(.commands), .serialized, .timeLimit(.minutes(1))) struct ExampleTests {
+@Suite(.tags(.tools), .serialized, .timeLimit(.minutes(1))) struct ExampleTests {
     private static let folder = Repository.root.appending(path: "Examples").path()
 
     private static func has(_ program: String) -> Bool {

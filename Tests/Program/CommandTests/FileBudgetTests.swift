@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A server with a low limit of open files: the API stays reachable, and waiting clients cost no processor time.
-@Suite(.tags(.commands), .timeLimit(.minutes(5))) struct FileBudgetTests {
+@Suite(.tags(.tools), .timeLimit(.minutes(5))) struct FileBudgetTests {
     private static let filesMax = 256
 
     private func cpuTicks(_ pid: Int32) throws -> Int {

@@ -8,7 +8,7 @@ import Testing
 /// A notes server that is killed repeatedly while it writes to one database.
 ///
 /// `SLOWLANE_SEEDS` adds kills.
-@Suite(.tags(.commands), .timeLimit(.minutes(10))) struct KillTests {
+@Suite(.tags(.tools), .timeLimit(.minutes(10))) struct KillTests {
     /// A write with its idempotency key and the response, if there was one.
     private struct Operation: Sendable {
         let method: String

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The tables of docs/how-to/toxiproxy.md. `PageTests` runs its blocks.
-@Suite(.tags(.commands), .timeLimit(.minutes(1))) struct MigrationPageTests {
+@Suite(.tags(.tools), .timeLimit(.minutes(1))) struct MigrationPageTests {
     /// A server with a port for the proxy that the page has on 9000.
     private final class Server: Sendable {
         private let command: Command

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Standard output that cannot be written: a full disk (/dev/full), a closed descriptor, a reader that has gone.
-@Suite(.tags(.commands), .serialized, .timeLimit(.minutes(10))) struct OutputFailureTests {
+@Suite(.tags(.tools), .serialized, .timeLimit(.minutes(10))) struct OutputFailureTests {
     private static let fullDisk =
         "error: cannot write standard output: no space left on device (ENOSPC)"
 

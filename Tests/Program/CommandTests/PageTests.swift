@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The commands, programs and files that README.md, docs/start and docs/how-to print.
-@Suite(.tags(.commands), .timeLimit(.minutes(3))) struct PageTests {
+@Suite(.tags(.tools), .timeLimit(.minutes(3))) struct PageTests {
     private static let pages = Result { try Page.all() }
 
     /// The pages wait more than they compute, so they run beside each other.

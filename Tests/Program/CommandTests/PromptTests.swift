@@ -80,10 +80,18 @@ import Testing
         #expect(await server.end() == 0)
     }
 
-    /// The words that bash offers at the end of a command line, with the script that the program prints.
+    /// The script for bash that the program prints.
+    private static let completionScript = Task {
+        let result = try await Command.run("--generate-completion-script", "bash")
+        #expect(result.status == 0)
+        return result.output
+    }
+
+    /// The words that bash offers at the end of a command line.
     private func completions(_ words: [String], in folder: String? = nil) async throws -> [String] {
         let script = """
-            script=$("$0" --generate-completion-script bash) && eval "$script" || exit 1
+            eval "$1" || exit 1
+            shift
             COMP_WORDS=("$0" "$@")
             COMP_CWORD=$#
             COMP_LINE="${COMP_WORDS[*]}"
@@ -91,7 +99,7 @@ import Testing
             _slowlane "$0" "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
             printf '%s\\n' "${COMPREPLY[@]}"
             """
-        let arguments = ["-c", script, Command.binary.path()] + words
+        let arguments = ["-c", script, Command.binary.path(), try await Self.completionScript.value] + words
         return try await blocking {
             let (status, output, errors) = try runProgram("/bin/bash", arguments, in: folder)
             #expect(status == 0 && errors.isEmpty, "\(errors)")

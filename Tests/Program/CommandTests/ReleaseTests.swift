@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// What `scripts/release` makes around a program.
-@Suite(.tags(.commands)) struct ReleaseTests {
+@Suite(.tags(.tools)) struct ReleaseTests {
     /// The archives of a small program: their names, contents, modes, digests, and that equal files give equal archives.
     @Test func theArchivesOfAReleaseAreCompleteAndReproducible() throws {
         let script = Repository.root.appending(path: "Tests/Program/CommandTests/Python/check_release.py").path()

@@ -6,7 +6,7 @@ import Wire
 @testable import slowlane
 
 /// `toxiproxy-cli`, compared with a recording of Toxiproxy 2.12.0's client and server.
-@Suite(.tags(.commands), .timeLimit(.minutes(10))) struct ToxiproxyCLITests {
+@Suite(.tags(.tools), .timeLimit(.minutes(10))) struct ToxiproxyCLITests {
     /// A command of the table, with the exit status and the output of the original.
     private struct Row {
         let arguments: [String]

@@ -4,7 +4,7 @@ import Testing
 import Wire
 
 /// The program under the names of Toxiproxy's server, and its environment variables.
-@Suite(.tags(.commands), .timeLimit(.minutes(10))) struct ToxiproxyServerTests {
+@Suite(.tags(.tools), .timeLimit(.minutes(10))) struct ToxiproxyServerTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// `slowlane proxy --forward --transparent`, in a network namespace with rules of nftables.
-@Suite(.tags(.commands), .timeLimit(.minutes(5))) struct TransparentProxyTests {
+@Suite(.tags(.tools), .timeLimit(.minutes(5))) struct TransparentProxyTests {
     /// The words that start a program in a network namespace.
     private static let unshare = ["unshare"] + (geteuid() == 0 ? ["-n"] : ["-r", "-n"])
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `slowlane proxy --upstream https://HOST`, with curl as the client.
-@Suite(.tags(.commands), .timeLimit(.minutes(5))) struct UpstreamTLSCommandTests {
+@Suite(.tags(.tools), .timeLimit(.minutes(5))) struct UpstreamTLSCommandTests {
     private static let certificates = try? TestCertificates()
 
     private static func made() throws -> TestCertificates { try #require(certificates, "openssl is missing") }

@@ -12,7 +12,7 @@ import Musl
 #endif
 
 /// `slowlane with`.
-@Suite(.tags(.commands), .timeLimit(.minutes(10))) struct WithCommandTests {
+@Suite(.tags(.tools), .timeLimit(.minutes(10))) struct WithCommandTests {
     /// Whether connect mode works here.
     static let hasConnectMode: Bool = {
         let doctor = try? runProgram(Command.binary.path(), ["doctor"])

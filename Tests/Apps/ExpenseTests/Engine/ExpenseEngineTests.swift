@@ -326,7 +326,7 @@ import Wire
 
     // MARK: Properties
 
-    @Test(arguments: randomSeeds(60)) func everyWriteTakesEffectOnceInEveryHistory(_ seed: UInt64) throws {
+    @Test(arguments: randomSeeds(25, soak: 1200)) func everyWriteTakesEffectOnceInEveryHistory(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var client = try ExpenseClient(seed: seed)
         try client.act(.open(.record(Self.key("r1"))))

@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test(arguments: randomSeeds(60)) func theRulesHoldInRandomHistories(_ seed: UInt64) throws {
+    @Test(arguments: randomSeeds(25, soak: 1200)) func theRulesHoldInRandomHistories(_ seed: UInt64) throws {
         var random = RandomStream(seed: seed, "test")
         var client = try ReaderClient(seed: seed)
         var submissions = 0

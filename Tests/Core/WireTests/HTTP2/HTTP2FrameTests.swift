@@ -155,7 +155,7 @@ import Wire
         var generator = SeededGenerator(seed: 5)
         let small = Self.frames.filter { $0.readableBytes < 1000 }.map { Array($0.readableBytesView) }
         var (read, rejected) = (0, 0)
-        let rounds = TestSettings.work(20_000, soak: 400_000)
+        let rounds = TestSettings.work(8_000, soak: 400_000)
         for _ in 0..<rounds {
             var bytes = small[Int.random(in: 0..<small.count, using: &generator)]
             for _ in 0..<Int.random(in: 1...3, using: &generator) {
