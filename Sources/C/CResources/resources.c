@@ -256,6 +256,9 @@ static const struct cresources_file files[] = {
     {"scenarios/expense-sign-in.yaml", (const char[]){
 #embed "../../../scenarios/expense-sign-in.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-soak.yaml", (const char[]){
+#embed "../../../scenarios/expense-soak.yaml" suffix(, 0)
+    }},
     {"scenarios/expense-statuses.yaml", (const char[]){
 #embed "../../../scenarios/expense-statuses.yaml" suffix(, 0)
     }},
@@ -315,6 +318,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-sign-in.yaml", (const char[]){
 #embed "../../../scenarios/field-sign-in.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-soak.yaml", (const char[]){
+#embed "../../../scenarios/field-soak.yaml" suffix(, 0)
     }},
     {"scenarios/field-stitching.yaml", (const char[]){
 #embed "../../../scenarios/field-stitching.yaml" suffix(, 0)
@@ -429,6 +435,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/reader-short-cache.yaml", (const char[]){
 #embed "../../../scenarios/reader-short-cache.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-soak.yaml", (const char[]){
+#embed "../../../scenarios/reader-soak.yaml" suffix(, 0)
     }},
     {"scenarios/reader-stale-read.yaml", (const char[]){
 #embed "../../../scenarios/reader-stale-read.yaml" suffix(, 0)

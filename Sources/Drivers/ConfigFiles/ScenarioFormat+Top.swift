@@ -193,6 +193,19 @@ extension ScenarioFormat {
                 default: Scenario.Exploration.Part.allCases, as: "all",
                 "The parts that are drawn for each seed: actions of users and kills, links, faults, and contract and "
                     + "policy."),
+            FormatKey(
+                Key(
+                    "expect", .object("expect"), default: "the `sometimes` of the scenario",
+                    "Further expectations, which hold for any drawn actions. Each `sometimes` is reached by at least one seed."
+                ),
+                read: { fields, exploration in
+                    if let node = fields["expect"] { exploration.expectations = expect.read(node, fields.reader) ?? [] }
+                    return true
+                },
+                write: { exploration in
+                    let entries = expect.entries(exploration.expectations)
+                    return entries.isEmpty ? nil : .mapping(entries, isFlow: false)
+                }),
         ], blank: { _ in Scenario.Exploration(seeds: 0, vary: Scenario.Exploration.Part.allCases) })
 }
 

@@ -51,6 +51,36 @@ import Testing
         #expect(violation(("three", .upload), between: [.action(actor: "A", .edit(row: "n1"))]) == nil)
     }
 
+    /// A run of the expense app with views at times in seconds.
+    private static func app(_ views: [(at: Int64, History.ScreenState)]) -> HandwrittenRun {
+        var run = HandwrittenRun()
+        run.scenario.devices = run.scenario.devices.map { $0.replacing(\.client, .app(.expense)) }
+        run.add(0, .phase(.script))
+        run.add(0, .world(.init(isSimulated: true, comparesBytes: false)))
+        for (at, screen) in views {
+            run.add(at, .device("A", .init(rows: [], outbox: 0, screen: screen)))
+        }
+        return run
+    }
+
+    @Test func aFormKeepsItsInputsInAKill() {
+        func violation(_ fields: [String], _ action: Scenario.Action? = nil) -> String? {
+            func form(_ fields: [String]) -> History.ScreenState {
+                .init(name: "transfer", controls: ["fill", "submit"], fields: fields)
+            }
+            var run = Self.app([(1, form(["amount=12", "to=Bo"]))])
+            run.add(2, .stopped(device: "A"))
+            run.add(3, .started(device: "A"))
+            run.add(3, .device("A", .init(rows: [], outbox: 0, screen: .init(name: "list"))))
+            if let action { run.add(4, .action(actor: "A", action)) }
+            run.add(5, .device("A", .init(rows: [], outbox: 0, screen: form(fields))))
+            return Self.violation(run, .crashAtomicity)
+        }
+        #expect(violation(["amount=12"]) == "A has lost the input 'to=Bo' after a restart")
+        #expect(violation(["amount=12", "to=Bo"]) == nil)
+        #expect(violation(["amount=12"], .call(name: "fill", arguments: [.init(name: "to", value: "")])) == nil)
+    }
+
     @Test func runsWithAndWithoutAKillHaveOneEnd() {
         func state(_ text: String, revision: Int = 2, icon: History.Icon = .plain) -> FinalState {
             var run = HandwrittenRun()
@@ -251,6 +281,26 @@ import Testing
                 == "A shows n1 as pending at the end, although the server has rejected it (422) at 2.0 s")
         #expect(violation(422, .error) == nil)
         #expect(violation(503, .upload) == nil)
+    }
+
+    @Test func anAppEndsWhatItShowsAsUnderWay() {
+        func violation(_ views: [(at: Int64, History.ScreenState)]) -> String? {
+            var run = Self.app(views)
+            run.add(20, .phase(.verify))
+            run.server(20, [])
+            return Self.violation(run, .visibleState)
+        }
+        let (toast, plain) = (History.ScreenState(name: "list", toast: "sent"), History.ScreenState(name: "list"))
+        #expect(violation([(1, toast), (7, plain)]) == "A still shows the message 'sent' at 7.0 s")
+        #expect(violation([(1, toast), (5, plain)]) == nil)
+        #expect(
+            violation([(1, .init(name: "transfer", dialog: "sending"))]) == "A shows a screen that waits at the end")
+        #expect(
+            violation([(1, .init(name: "p1", fields: ["indicator=loading"]))])
+                == "A shows indicator=loading at the end")
+        #expect(
+            violation([(1, .init(name: "list", hasMarker: true))])
+                == "A shows a mark at the root without an error at 1.0 s")
     }
 
     // MARK: I16

@@ -214,6 +214,12 @@ import Worlds
             return Fixture.history([.device("A", .init(rows: [], outbox: 1))])
         }
         #expect(try await Self.explore(once, Fixture.short + Self.sometimes) == 0)
+        // The section 'explore' has expectations for drawn runs only.
+        let drawn = Fixture.passing + "explore: { seeds: 40, expect: { sometimes: [{ A: { outbox: 1 } }] } }\n"
+        #expect(try await Self.explore(never, drawn) == 3)
+        #expect(try await Self.explore(once, drawn) == 0)
+        let always = Fixture.passing + "explore: { seeds: 40, expect: { always: [{ A: { outbox: 0 } }] } }\n"
+        #expect(try await Self.explore(once, always) == 1)
     }
 
     @Test func argumentsThatSelectNothingToExploreAreErrors() async throws {

@@ -198,7 +198,7 @@ public struct FieldEngine: AppEngine {
                 next = min(next, nextRunAt)
             }
             if policy.asksForEvents, payload != nil, !wantsRun, let eventsAt {
-                next = min(next, eventsAt)
+                next = min(next, max(eventsAt, notBefore ?? .start))
             }
         }
         if let boundary = periodEnd { next = min(next, boundary) }
@@ -280,7 +280,9 @@ public struct FieldEngine: AppEngine {
         guard isAllowed, !needsSignIn, exchanges.isEmpty || isParallel else { return }
         if run == nil { beginRun(at: now) }
         if run != nil { return step(at: now) }
-        if policy.asksForEvents, payload != nil, exchanges.isEmpty, !wantsRun, eventsAt ?? .never <= now {
+        if policy.asksForEvents, payload != nil, exchanges.isEmpty, !wantsRun, eventsAt ?? .never <= now,
+            notBefore ?? .start <= now
+        {
             send(.events, at: now)
         }
     }

@@ -3,14 +3,16 @@ enum CrashAtomicity: InvariantCheck {
     static let rule = InvariantRule(
         rule: "A kill at any point leads to the same end as no kill.",
         violations: "A device shows, after a restart, other notes, marks or texts than at its last report before the "
-            + "kill, although it has committed nothing in between. Two runs, one with a kill and one without, are "
-            + "compared by the tests that generate kills.",
+            + "kill, although it has committed nothing in between; or an app shows a form without the inputs that it "
+            + "had; or the field app shows another screen. Two runs, one with a kill and one without, are compared by "
+            + "the tests that generate kills.",
         worlds: "Simulated and live, for Slowlane's client. One run shows only the immediate losses of a kill.",
         blindSpots: "In one run, the effects of a kill that appear later; programs, whose commits are not known.",
         source: "tags s35, s36; the legacy client saved the responses to all writes at once")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !device.isProgram {
+            if let found = lostInput(device, run) { return found }
             for stop in device.stops {
                 guard let start = device.starts.first(where: { $0.index > stop.index }),
                     !isUpgrade(between: stop.index, start.index, device)

@@ -7,11 +7,14 @@ enum VisibleState: InvariantCheck {
             + "a change that the server has rejected for good is shown as an error.",
         violations: "A device accepts a change and shows the note without an icon before it has sent anything; or it "
             + "shows a note as pending more than 1 s after the response to its last write, which had the text that "
-            + "is shown; or it shows one as pending while its outbox is empty; or at the end it still shows a change as pending "
-            + "although the server has rejected the change; or it shows an error although the change has failed at most "
-            + "once, and with 5xx.",
-        worlds: "Simulated and live. Programs are checked for the first two.",
-        blindSpots: "Opacity, strikethrough, messages.",
+            + "is shown; or it shows one as pending while its outbox is empty; or at the end it still shows a change as "
+            + "pending although the server has rejected the change; or it shows an error although the change has failed "
+            + "at most once, and with 5xx; or an app still shows a message that vanishes by itself 5 s after its last "
+            + "event, or shows something as under way at the end; or the expense app shows the look of an offline change "
+            + "while it is online, or an error without its marks.",
+        worlds: "Simulated and live. Programs are checked for the first two. Messages and looks of apps are checked in "
+            + "simulation.",
+        blindSpots: "Texts of messages.",
         source: "tags s06, s12, s19, s31, s39 to s43")
 
     /// The longest time for which a mark stays after the response.
@@ -20,7 +23,8 @@ enum VisibleState: InvariantCheck {
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !device.device.lacksAdapter && !run.sendsRequests(device.name) {
             if let found = missingMark(device, run) ?? staleMark(device, run) ?? emptyOutbox(device, run)
-                ?? missingError(device, run) ?? falseError(device, run)
+                ?? missingError(device, run) ?? falseError(device, run) ?? screen(device, run)
+                ?? unfinished(device, run)
             {
                 return found
             }

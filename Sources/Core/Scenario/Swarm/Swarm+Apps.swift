@@ -3,8 +3,10 @@ internal import Determinism
 /// The actions of a seed on devices with apps, drawn from the words of each app. What an app cannot do at its time, such as the
 /// edit of a record that does not exist, is left out of the run.
 extension Swarm {
-    /// What users enter: valid and invalid amounts, answers, sizes of photos.
-    private static let entries = ["7.00", "12", "700.00", "-1", "front", "hello", "40000", ""]
+    /// What users enter: valid and invalid amounts, answers, sizes of photos, passwords.
+    private static let entries = ["7.00", "12", "700.00", "-1", "front", "hello", "40000", "a long word", ""]
+    /// What users do with a form that they have opened, in this order.
+    private static let formCalls = ["fill", "fill", "fill", "submit", "submit", "retry", "fill", "submit"]
     /// The longest time between the acts of one visit of a screen.
     private static let visitStep: Int64 = 1_500
 
@@ -13,7 +15,7 @@ extension Swarm {
         var steps: [Scenario.Step] = []
         var rows = base.records.filter { $0.kind != "schedule" }.map(\.row)
         let seeded = rows
-        for number in 0..<Self.actions / 2 { steps += visit(number, &rows, configuration, draws) }
+        for number in 0..<Self.actions / 2 { steps += visit(number, &rows, seeded, configuration, draws) }
         for number in 0..<configuration.killCount {
             var random = draws.stream("app/kill/\(number)")
             steps.append(step(random.pick(base.devices).name, .kill, at: time(&random)))
@@ -40,7 +42,8 @@ extension Swarm {
 
     /// Returns a visit of a user: a screen is opened, and something is done there.
     private func visit(
-        _ number: Int, _ rows: inout [String], _ configuration: SwarmConfiguration, _ draws: SwarmDraws
+        _ number: Int, _ rows: inout [String], _ seeded: [String], _ configuration: SwarmConfiguration,
+        _ draws: SwarmDraws
     ) -> [Scenario.Step] {
         var random = draws.stream("app/act/\(number)")
         let device = random.pick(base.devices)
@@ -62,16 +65,20 @@ extension Swarm {
             if call.arguments.contains(AppVocabulary.recordArgument), row == nil { return [] }
             if random.bool(probability: 0.3) { add(.open(row: call.needsArguments ? row : nil)) }
             add(.call(name: call.name, arguments: arguments(of: call, row) { entry() }))
-            // What follows in a form or at an error.
-            for next in ["fill", "submit", "retry"] where call.arguments.isEmpty {
+            // What follows in a form or at an error. An input that the form does not have is left out.
+            for next in Self.formCalls where call.arguments.isEmpty {
                 guard let next = words.call(next), random.bool(probability: 0.5) else { continue }
-                add(.call(name: next.name, arguments: arguments(of: next, row) { entry() }))
+                for argument in arguments(of: next, row, { entry() }) where random.bool(probability: 0.7) {
+                    add(.call(name: next.name, arguments: [argument]))
+                }
+                if next.arguments.isEmpty { add(.call(name: next.name, arguments: [])) }
             }
             return steps
         }
         switch random.pick(actions) {
         case "create":
             let created = "c\(number + 1)"
+            if seeded.contains(created) { return [] }
             if random.bool(probability: 0.8) { add(.open(row: row)) }
             add(.create(row: created, title: "Record \(number + 1)", text: entry()))
             rows.append(created)

@@ -22,11 +22,21 @@ extension Swarm {
         return found
     }
 
+    /// The statuses with which the service of an app fails, or asks for another attempt.
+    private static let serverErrors = [500, 500, 408, 425, 429, 502, 503, 504]
+    /// The statuses with which the service of an app rejects a write.
+    private static let rejections = [400, 403, 404, 409, 410, 413, 422]
+
+    /// Returns methods of the notes server, and those of the services of apps if the scenario has an app.
+    private func methods(_ methods: [String?]) -> [String?] {
+        base.apps.isEmpty ? methods : methods + ["PATCH", "GET", "PATCH", "POST"]
+    }
+
     private func fault(_ entry: SwarmClass, _ random: inout RandomStream) -> Scenario.Fault {
         let percent = random.pick([1, 3, 10, 30])
         let times = random.pick([1, 2, 5, 20])
-        let method = random.pick(["POST", "PUT", "DELETE", "GET", nil])
-        let write = random.pick(["POST", "PUT", "DELETE", nil])
+        let method = random.pick(methods(["POST", "PUT", "DELETE", "GET", nil]))
+        let write = random.pick(methods(["POST", "PUT", "DELETE", nil]))
         let device = random.bool(probability: 0.25) ? random.pick(base.devices).name : nil
         let seconds = Nanoseconds.seconds(1 << random.integer(below: 7))
         let isAbort = random.bool(probability: 0.5)
@@ -44,9 +54,14 @@ extension Swarm {
         case .delayed: return make(method, point, .delay(seconds))
         case .halfBody: return make(method, point, isAbort ? .reset : .close)
         case .throttle: return make(method, point, .throttle(bytesPerSecond: random.pick([1, 10, 100])))
-        case .wrongType: return make(method, point, .respond(Self.portal))
+        case .wrongType:
+            // A read of the right type, too, without the data that it must have.
+            if !base.apps.isEmpty, isAbort { return make("GET", point, .respond(answer(200, device))) }
+            return make(method, point, .respond(Self.portal))
         case .overload: return make(method, point, .respond(overloaded(device, seconds: random.pick([1, 5, 12, 40]))))
-        case .serverError: return make(write, point, .respond(answer(500, device)))
+        case .serverError:
+            let status = base.apps.isEmpty ? 500 : random.pick(Self.serverErrors)
+            return make(write, point, .respond(answer(status, device)))
         case .rejection: return rejection(write, point, device, make, &random)
         case .unauthorized:
             // In a row, as of a session that has ended: a single one is cured by another access token.
@@ -64,7 +79,9 @@ extension Swarm {
         _ method: String?, _ point: Fault.Point, _ device: String?,
         _ make: (String?, Fault.Point, Fault.Action) -> Fault, _ random: inout RandomStream
     ) -> Fault {
-        let reply = Fault.Action.respond(answer(random.pick([413, 422]), device))
+        // A status that says that a record is gone would make a deletion look executed.
+        let statuses = base.apps.isEmpty || method == "DELETE" ? [413, 422] : Self.rejections
+        let reply = Fault.Action.respond(answer(random.pick(statuses), device))
         let fault = make(method ?? "PUT", point, reply)
         let row = base.notes.isEmpty ? nil : random.pick(base.notes).row
         if row == nil || random.bool(probability: 0.5) { return fault }

@@ -61,7 +61,13 @@ extension Swarm {
                 }
             default: break
             }
-            entries.append(Entry(at: time, phase, isSignalled: isSignalled))
+            var entry = Entry(at: time, phase, isSignalled: isSignalled)
+            // Policies of apps distinguish kinds of interfaces. In the end, all may be used.
+            if !base.apps.isEmpty {
+                let isMetered = random.bool(probability: 0.25) && time + length < Self.length
+                entry.interface = isMetered ? .cellular : .wifi
+            }
+            entries.append(entry)
             time = time + length
         }
         return entries

@@ -39,6 +39,11 @@ public struct Swarm: Sendable {
         self.parts = Set(parts ?? base.exploration?.vary ?? all)
     }
 
+    /// The expectations of each run: those of the exploration, and each state that the scenario requires to be reached.
+    public var expectations: [Expectation] {
+        base.expectations.filter(\.isSometimes) + (base.exploration?.expectations ?? [])
+    }
+
     /// Returns the scenario of a seed. Its steps are those that run: there is nothing left to draw but jitter, chances of
     /// faults, and reactions.
     public func scenario(seed: UInt64) -> Scenario { scenario(configuration(seed: seed)) }
@@ -51,7 +56,7 @@ public struct Swarm: Sendable {
         scenario.seedOrigin = .file
         scenario.exploration = nil
         // What a plan of the file's own must lead to says nothing of another plan.
-        scenario.expectations = base.expectations.filter(\.isSometimes)
+        scenario.expectations = expectations
         scenario.contract = configuration.contract
         scenario.tokenLife = configuration.tokenLife
         scenario.policy = configuration.policy

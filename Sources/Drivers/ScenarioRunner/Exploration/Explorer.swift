@@ -329,7 +329,7 @@ public struct Explorer: Sendable {
             fullName: swarm.base.fullName, name: swarm.base.name, variant: swarm.base.variant,
             source: plan.seed.source,
             parts: Scenario.Exploration.Part.allCases.filter(swarm.parts.contains).map(\.rawValue),
-            wanted: swarm.base.expectations.filter(\.isSometimes).map(\.description),
+            wanted: swarm.expectations.filter(\.isSometimes).map(\.description),
             possibleFaults: swarm.possibleFaults.sorted { "\($0)" < "\($1)" }, first: plan.seeds.first,
             count: isEndless ? nil : plan.seeds.count, isFromCommit: options.isFromCommit,
             mutants: options.mutants.map(\.name))

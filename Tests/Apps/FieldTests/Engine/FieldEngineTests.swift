@@ -299,4 +299,20 @@ import Wire
         client.run(for: .seconds(31))
         #expect(client.row("q3") != nil && client.requests().suffix(2) == ["GET events", "GET payload"])
     }
+
+    @Test func eventsRespectRetryAfter() throws {
+        var client = try client(settings: ["events": "on"])
+        client.run(for: .seconds(20))
+        while client.inFlight.isEmpty, client.advanceToDeadline() {}
+        let request = try #require(client.inFlight.first)
+        client.inFlight = []
+        client.engine.responseReceived(
+            AppResponse(status: 503, fields: [("Retry-After", "60")]), to: request.number, at: client.now)
+        client.take()
+        let count = client.sent.count
+        client.run(for: .seconds(59))
+        #expect(client.sent.count == count)
+        client.run(for: .seconds(2))
+        #expect(client.requests(since: count).first == "GET events")
+    }
 }
