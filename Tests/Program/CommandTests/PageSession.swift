@@ -120,7 +120,8 @@ final class PageSession {
         )
         try write("#!/bin/sh\nexec '\(shopping)' --server http://127.0.0.1:9000 \"$@\"\n", "bin/shopping")
         try write(
-            "#!/bin/sh\nEXPENSES_SERVER=http://127.0.0.1:9000 exec '\(expenses)' \"$@\"\n", "bin/expenses")
+            "#!/bin/sh\n: ${EXPENSES_SERVER:=http://127.0.0.1:9000}\nexport EXPENSES_SERVER\nexec '\(expenses)' \"$@\"\n",
+            "bin/expenses")
         for name in ["bin/npm", "bin/shopping", "bin/expenses"] {
             try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path(name))
         }
