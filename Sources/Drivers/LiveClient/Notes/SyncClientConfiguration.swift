@@ -94,8 +94,7 @@ public struct SyncClientConfiguration: Sendable {
         guard server.isSecure || certificates == nil else {
             throw UpstreamTLSError(
                 part: .authorities,
-                problem:
-                    "a server without TLS has no certificate; give https://\(server.destination), or remove 'trusting'")
+                problem: "a server without TLS has no certificate; remove 'trusting', or give the URL with https://")
         }
         self.init(
             host: server.destination.host, port: server.destination.port, user: user, credentials: credentials,
