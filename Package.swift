@@ -194,10 +194,13 @@ let package = Package(
         .target(name: "CResources", path: "Sources/C/CResources", exclude: ["dashboard"]),
         .target(name: "CRelay", path: "Sources/C/CRelay"),
         .target(name: "CPcap", path: "Sources/C/CPcap"),
-        // A package of its own; part of this one too, so that the tests compile and run it.
+        // A package of its own; part of this one too, so that the tests compile and run its programs.
         .executableTarget(
             name: "ShoppingListExample", dependencies: ["Client", "LiveClient"],
             path: "Examples/ShoppingList/Sources/ShoppingList", swiftSettings: settings),
+        .executableTarget(
+            name: "ExpensesExample", dependencies: ["Client", "LiveClient"],
+            path: "Examples/ShoppingList/Sources/Expenses", swiftSettings: settings),
         // Tests, in the folders of the same layers.
         .target(
             name: "TestSupport", dependencies: dependencies(["Determinism", "LinkModel", "Client", "HTTPTypes"]),

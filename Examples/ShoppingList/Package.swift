@@ -6,6 +6,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "slowlane", path: "../..")],
     targets: [
-        .executableTarget(name: "ShoppingList", dependencies: [.product(name: "LiveClient", package: "slowlane")])
+        .executableTarget(name: "ShoppingList", dependencies: [.product(name: "LiveClient", package: "slowlane")]),
+        .executableTarget(name: "Expenses", dependencies: [.product(name: "LiveClient", package: "slowlane")]),
     ]
 )

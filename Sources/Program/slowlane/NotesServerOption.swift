@@ -1,10 +1,10 @@
 internal import ArgumentParser
 internal import Client
 internal import CommandSupport
+internal import ForwardProxy
 internal import Foundation
 internal import HTTPSockets
 internal import LiveClient
-internal import Proxy
 
 extension NotesCommand {
     /// The options of the connection to the server.
@@ -45,8 +45,8 @@ extension NotesCommand {
         /// Returns the configuration of a client; prints an error and throws an exit status if an option is wrong.
         func configuration(server address: String, store: String, _ console: Console) throws -> SyncClientConfiguration
         {
-            let (endpoint, isSecure): (Endpoint, Bool)
-            do throws(ServerAddress.ParseError) { (endpoint, isSecure) = try ServerAddress.parse(address) } catch {
+            let server: ServerAddress
+            do throws(ServerAddress.ParseError) { server = try ServerAddress(address) } catch {
                 console.error("--server: \(error)")
                 throw ExitStatus.usage
             }
@@ -56,26 +56,25 @@ extension NotesCommand {
                 console.error("no user and password; add --user NAME:PASSWORD, or set SLOWLANE_USER")
                 throw ExitStatus.usage
             }
-            var configuration = SyncClientConfiguration(
-                host: endpoint.host, port: endpoint.port, user: parts[0], password: parts[1], storePath: store)
-            configuration.tls = try tls(of: endpoint, isSecure: isSecure, console)
+            var configuration = try configuration(of: server, user: parts[0], password: parts[1], store: store, console)
             configuration.conflicts = conflicts.conflictPolicy
             configuration.policy.interfaces = interface.allowed
             configuration.policy.attachmentInterfaces = attachments.allowed
             return configuration
         }
 
-        /// Returns the TLS of the connections to a server; `nil` for none.
-        private func tls(of endpoint: Endpoint, isSecure: Bool, _ console: Console) throws -> UpstreamTLS? {
-            guard isSecure else {
-                if ca == nil { return nil }
+        private func configuration(
+            of server: ServerAddress, user: String, password: String, store: String, _ console: Console
+        ) throws -> SyncClientConfiguration {
+            guard server.isSecure || ca == nil else {
                 console.error("--ca needs a server with TLS, --server https://HOST")
                 throw ExitStatus.usage
             }
             do {
                 let authorities = try ca.map { try UpstreamCertificateOptions.bytes(of: $0, option: "--ca") }
-                return try UpstreamTLS(
-                    url: "https://\(endpoint)", UpstreamCertificates(authorities: authorities))
+                return try SyncClientConfiguration(
+                    server: server, trusting: authorities.map { UpstreamCertificates(authorities: $0) }, user: user,
+                    credentials: .password(password), storePath: store)
             } catch let error as UpstreamTLSError {
                 console.error("\(error.part == .url ? "--server" : ca.map { "--ca '\($0)'" } ?? "--ca"): \(error)")
                 throw ExitStatus.usage

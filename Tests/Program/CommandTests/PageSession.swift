@@ -115,9 +115,14 @@ final class PageSession {
         // A reader's own scenario, which fails, and a suite of tests.
         try write(Self.failingScenario, "mine.yaml")
         try write("#!/bin/sh\nexec curl -sS http://127.0.0.1:8000/orders\n", "bin/npm")
-        let shopping = Command.built("ShoppingListExample").path()
-        try write("#!/bin/sh\nexec '\(shopping)' --server 127.0.0.1:9000 \"$@\"\n", "bin/shopping")
-        for name in ["bin/npm", "bin/shopping"] {
+        let (shopping, expenses) = (
+            Command.built("ShoppingListExample").path(), Command.built("ExpensesExample").path()
+        )
+        try write("#!/bin/sh\nexec '\(shopping)' --server http://127.0.0.1:9000 \"$@\"\n", "bin/shopping")
+        try write(
+            "#!/bin/sh\n: ${EXPENSES_SERVER:=http://127.0.0.1:9000}\nexport EXPENSES_SERVER\nexec '\(expenses)' \"$@\"\n",
+            "bin/expenses")
+        for name in ["bin/npm", "bin/shopping", "bin/expenses"] {
             try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path(name))
         }
     }

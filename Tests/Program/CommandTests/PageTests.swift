@@ -42,8 +42,10 @@ import Testing
     @Test func blocksInSwiftAreCompiled() throws {
         func compact(_ text: some StringProtocol) -> String { String(text.filter { !$0.isWhitespace }) }
         let folder = Repository.root.appending(path: "Tests/Program/SlowlaneTestingTests")
-        let list = Repository.root.appending(path: "Examples/ShoppingList/Sources/ShoppingList/ShoppingList.swift")
-        let files = try (["PageExamples.swift", "OrderTests.swift"].map { folder.appending(path: $0) } + [list]).map {
+        let examples = ["ShoppingList/ShoppingList.swift", "Expenses/Expenses.swift"].map {
+            Repository.root.appending(path: "Examples/ShoppingList/Sources/\($0)")
+        }
+        let files = try (["PageExamples.swift", "OrderTests.swift"].map { folder.appending(path: $0) } + examples).map {
             file in
             compact(
                 try String(contentsOf: file, encoding: .utf8)

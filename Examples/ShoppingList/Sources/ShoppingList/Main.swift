@@ -2,16 +2,18 @@
 // whenever it changes, and reads commands.
 
 import Client
-import Foundation
+@preconcurrency import Foundation
 import LiveClient
 
 @main enum Main {
     static let usage = """
-        usage: ShoppingList [--server HOST:PORT] [--user NAME:PASSWORD] [--file FILE] [COMMAND]
+        usage: ShoppingList [--server URL] [--user NAME:PASSWORD] [--file FILE] [COMMAND]
         commands: add NAME, buy NAME, rename NAME NEW, remove NAME, mine NAME, theirs NAME, discard NAME, sync
         """
 
     static func main() async {
+        // Piped output appears line by line, too.
+        setvbuf(stdout, nil, _IOLBF, 0)
         do {
             try await run(Array(CommandLine.arguments.dropFirst()))
         } catch {
@@ -21,43 +23,25 @@ import LiveClient
     }
 
     static func run(_ arguments: [String]) async throws {
-        var options = ["--server": "127.0.0.1:9000", "--user": "ada:secret", "--file": "shopping.db"]
+        var options = ["--server": "http://127.0.0.1:9000", "--user": "ada:secret", "--file": "shopping.db"]
         var words = arguments[...]
         while let name = words.first, options[name] != nil, words.count > 1 {
             options[name] = words.dropFirst().first
             words = words.dropFirst(2)
         }
-        let server = (options["--server"] ?? "").split(separator: ":").map(String.init)
         let user = (options["--user"] ?? "").split(separator: ":", maxSplits: 1).map(String.init)
-        guard words.first?.hasPrefix("-") != true, server.count == 2, let port = Int(server[1]), user.count == 2 else {
-            return print(usage)
-        }
+        guard words.first?.hasPrefix("-") != true, user.count == 2 else { return print(usage) }
         let list = try await ShoppingList(
-            file: options["--file"] ?? "", host: server[0], port: port, user: user[0], password: user[1])
+            file: options["--file"] ?? "", url: options["--server"] ?? "", user: user[0], password: user[1])
         if words.isEmpty {
             try await Screen(list).run()
         } else {
             try await change(list, Array(words))
-            let problem = try await wait(list.client)
+            let problem = try await list.client.sync(within: .seconds(30))
             for line in ShoppingList.lines(try await list.rows()) { print(line) }
-            if let problem { print("not synchronised: \(problem)") }
+            if let problem { print("not synchronised: \(problem.reason)") }
         }
         await list.client.stop()
-    }
-
-    /// Waits until all is sent and fetched, for 30 s at most. Returns the reason if it is not; at once if waiting does not help.
-    static func wait(_ client: SyncClient) async throws -> String? {
-        let end = ContinuousClock.now + .seconds(30)
-        while true {
-            if try await client.waitUntilComplete(timeout: .milliseconds(100)) == .complete { return nil }
-            let problem = try await client.status().problem
-            switch problem?.kind {
-            // The connection may come back: a tunnel, a lost response.
-            case nil, .timedOut, .connectionFailed: if ContinuousClock.now < end { continue }
-            default: break
-            }
-            return problem?.reason ?? "no response yet"
-        }
     }
 
     /// Executes a command.

@@ -24,9 +24,9 @@ struct ShoppingList: Sendable {
     let client: SyncClient
 
     /// Opens the list in a file, and synchronises it whenever the server can be reached.
-    init(file: String, host: String, port: Int, user: String, password: String) async throws {
-        var configuration = SyncClientConfiguration(
-            host: host, port: port, user: user, password: password, storePath: file)
+    init(file: String, url: String, user: String, password: String) async throws {
+        var configuration = try SyncClientConfiguration(
+            url: url, user: user, credentials: .password(password), storePath: file)
         // The index has whole items; the server sets `updated`, which is no reason for a conflict.
         configuration.resource = JSONResource(
             name: "shopping items", path: "/items/", ignoring: ["updated"], dateKey: "updated", listsContents: true)

@@ -17,5 +17,10 @@ public struct UpstreamTLSError: Error, Hashable, Sendable, CustomStringConvertib
     /// The reason.
     public let problem: String
 
+    package init(part: Part, problem: String) {
+        self.part = part
+        self.problem = problem
+    }
+
     public var description: String { problem }
 }

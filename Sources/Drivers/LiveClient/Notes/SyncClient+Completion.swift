@@ -41,4 +41,46 @@ extension SyncClient {
     public func waitUntilComplete(timeout: Duration) async throws -> Completion {
         try await onLoop { core in core.completion(within: timeout) }.get()
     }
+
+    /// Synchronises now, as ``sync()`` does, and waits until all changes are sent and those of the server are fetched. Returns
+    /// the reason if they are not, at once if waiting does not help: the server refuses connections or rejects the
+    /// credentials, for example. While the connection may come back, as in a tunnel, the call waits for `timeout`.
+    ///
+    /// Pending changes are kept, and the client continues. Conflicts and rejected changes are shown by ``rows()``.
+    ///
+    /// - Returns: `nil` if the sync is complete.
+    public func sync(within timeout: Duration) async throws -> SyncProblem? {
+        try await onLoop { core in core.sync(within: timeout) }.get()
+    }
+}
+
+extension SyncClient.Completion {
+    /// Creates the result of a sync that was requested in a state of connectivity; `nil` while it is in progress. Failures of
+    /// earlier attempts do not count.
+    init?(_ status: SyncStatus, since connectivity: Connectivity) {
+        let hasNews = status.connectivity != connectivity
+        switch Self(status) {
+        case .foreignServer? where !hasNews: return nil
+        case let completion?: self = completion
+        case nil:
+            guard hasNews, let kind = status.problem?.kind, kind != .timedOut, kind != .connectionFailed else {
+                return nil
+            }
+            self = .timedOut
+        }
+    }
+}
+
+extension SyncProblem {
+    /// Creates the problem of a sync that is not complete after a duration.
+    init(_ status: SyncStatus, after timeout: Duration) {
+        if let problem = status.problem {
+            self = problem
+        } else if status.connectivity == .interfaceDown {
+            self = SyncProblem(.noRoute, "the network interface is down")
+        } else {
+            self = SyncProblem(
+                .timedOut, status.isCommitFailing ? "the store cannot be written" : "not complete after \(timeout)")
+        }
+    }
 }

@@ -1,5 +1,5 @@
 public import Client
-internal import ForwardProxy
+package import ForwardProxy
 public import HTTPSockets
 public import Wire
 
@@ -25,7 +25,7 @@ public struct SyncClientConfiguration: Sendable {
     public var isHostResolvable: @Sendable () -> Bool = { true }
     /// The server's port.
     public var port: Int
-    /// The TLS of the connections; `nil` for none. ``init(url:trusting:user:credentials:storePath:)`` sets it.
+    /// The TLS of the connections; `nil` for none. ``init(url:trusting:user:credentials:storePath:)`` sets it for `https://`.
     public var tls: UpstreamTLS?
     /// The user name: with the server's address, the account that the store belongs to.
     public var user: String
@@ -68,20 +68,40 @@ public struct SyncClientConfiguration: Sendable {
         self.storePath = storePath
     }
 
-    /// Creates a configuration for a server with TLS, such as `https://api.example.com`.
+    /// Creates a configuration for the server of a URL: `https://api.example.com`, or `http://127.0.0.1:9000` without TLS.
     ///
     /// - Parameters:
-    ///   - url: The URL of the server, without a path.
-    ///   - certificates: The trusted authorities, by default those of the system, and the certificate of the client.
+    ///   - url: The URL of the server, without a path; `HOST:PORT` stands for `http://HOST:PORT`.
+    ///   - certificates: With `https://`: the trusted authorities, by default those of the system, and the certificate of the
+    ///     client.
     public init(
-        url: String, trusting certificates: UpstreamCertificates = UpstreamCertificates(), user: String,
+        url: String, trusting certificates: UpstreamCertificates? = nil, user: String, credentials: Credentials,
+        storePath: String?
+    ) throws(UpstreamTLSError) {
+        let server: ServerAddress
+        do throws(ServerAddress.ParseError) { server = try ServerAddress(url) } catch {
+            throw UpstreamTLSError(part: .url, problem: error.description)
+        }
+        try self.init(
+            server: server, trusting: certificates, user: user, credentials: credentials, storePath: storePath)
+    }
+
+    /// Creates a configuration for a server whose address has been parsed.
+    package init(
+        server: ServerAddress, trusting certificates: UpstreamCertificates? = nil, user: String,
         credentials: Credentials, storePath: String?
     ) throws(UpstreamTLSError) {
-        let tls = try UpstreamTLS(url: url, certificates)
-        let destination = tls.authority.destination
+        guard server.isSecure || certificates == nil else {
+            throw UpstreamTLSError(
+                part: .authorities,
+                problem: "a server without TLS has no certificate; remove 'trusting', or give the URL with https://")
+        }
         self.init(
-            host: destination.host, port: destination.port, user: user, credentials: credentials, storePath: storePath)
-        self.tls = tls
+            host: server.destination.host, port: server.destination.port, user: user, credentials: credentials,
+            storePath: storePath)
+        if server.isSecure {
+            tls = try UpstreamTLS(url: "https://\(server.destination)", certificates ?? UpstreamCertificates())
+        }
     }
 
     /// The server's address, HOST:PORT, with brackets around an IPv6 address.

@@ -19,8 +19,15 @@ final class SyncCore {
     private var isComplete = false
     let observers = RecordObservers()
     private var storePoll: Scheduled<Void>?
-    private var waiters: [Int: EventLoopPromise<SyncClient.Completion>] = [:]
+    private var waiters: [Int: Waiter] = [:]
     private var nextWaiter = 0
+
+    /// A call that waits for the result of the sync.
+    private struct Waiter {
+        /// Returns the result that a status has; `nil` while the sync is in progress.
+        let result: (SyncStatus) -> SyncClient.Completion?
+        let resume: (SyncClient.Completion) -> Void
+    }
 
     /// The interval at which the store is checked for changes by other processes.
     private static let storePollInterval = TimeAmount.milliseconds(200)
@@ -106,7 +113,7 @@ final class SyncCore {
     /// The client has ended, with or without a notice.
     private func ended() {
         storePoll?.cancel()
-        for waiter in waiters.values { waiter.succeed(.stopped) }
+        for waiter in waiters.values { waiter.resume(.stopped) }
         waiters = [:]
         observers.finish()
     }
@@ -166,10 +173,10 @@ final class SyncCore {
         let isComplete = SyncClient.Completion(status) == .complete && status.lastContact != nil
         if isComplete && !self.isComplete { state.lastSync = SyncClient.date() }
         self.isComplete = isComplete
-        if let completion = SyncClient.Completion(status), !waiters.isEmpty {
-            let resumed = waiters
-            waiters = [:]
-            for waiter in resumed.values { waiter.succeed(completion) }
+        for (number, waiter) in waiters {
+            guard let completion = waiter.result(status) else { continue }
+            waiters[number] = nil
+            waiter.resume(completion)
         }
     }
 
@@ -185,17 +192,36 @@ final class SyncCore {
     /// Returns the result of the sync as soon as it has one, or after a duration.
     func completion(within timeout: Duration) -> EventLoopFuture<SyncClient.Completion> {
         let promise = eventLoop.makePromise(of: SyncClient.Completion.self)
-        if driver.isStopped {
-            promise.succeed(.stopped)
-        } else {
-            let number = nextWaiter
-            nextWaiter += 1
-            waiters[number] = promise
-            eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) { [weak self] in
-                self?.waiters.removeValue(forKey: number)?.succeed(.timedOut)
-            }
-            updateState()
-        }
+        wait(Waiter(result: { SyncClient.Completion($0) }, resume: { promise.succeed($0) }), timeout)
         return promise.futureResult
+    }
+
+    /// Requests a sync; returns its problem when it has ended or cannot continue, or after a duration.
+    func sync(within timeout: Duration) -> EventLoopFuture<SyncProblem?> {
+        let promise = eventLoop.makePromise(of: SyncProblem?.self)
+        driver.input { engine, now in engine.sync.syncRequested(at: now) }
+        let connectivity = status.connectivity
+        let waiter = Waiter(
+            result: { SyncClient.Completion($0, since: connectivity) },
+            resume: { [unowned self] completion in
+                switch completion {
+                case .complete: promise.succeed(nil)
+                case .stopped: promise.fail(SyncClient.StoppedError())
+                default: promise.succeed(SyncProblem(status, after: timeout))
+                }
+            })
+        wait(waiter, timeout)
+        return promise.futureResult
+    }
+
+    private func wait(_ waiter: Waiter, _ timeout: Duration) {
+        if driver.isStopped { return waiter.resume(.stopped) }
+        let number = nextWaiter
+        nextWaiter += 1
+        waiters[number] = waiter
+        eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) { [weak self] in
+            self?.waiters.removeValue(forKey: number)?.resume(.timedOut)
+        }
+        updateState()
     }
 }

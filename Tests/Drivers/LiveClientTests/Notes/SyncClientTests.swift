@@ -144,6 +144,7 @@ import Wire
             Issue.record("not paused")
             return
         }
+        #expect(try await client.sync(within: .seconds(20))?.kind == .credentialsRejected)
         #expect(try store.notes(of: "ada").isEmpty)
         try await client.setCredentials(.password("secret"))
         #expect(try await client.waitUntilComplete(timeout: .seconds(20)) == .complete)
@@ -222,7 +223,7 @@ import Wire
         let server = try await ItemsServer.start()
         func list(_ name: String) async throws -> ShoppingList {
             try await ShoppingList(
-                file: folder.path(name), host: "127.0.0.1", port: server.port, user: "ada", password: "secret")
+                file: folder.path(name), url: "http://127.0.0.1:\(server.port)", user: "ada", password: "secret")
         }
         let phone = try await list("phone.db")
         try await phone.add("Milk")
@@ -303,7 +304,7 @@ import Wire
         let path = folder.path("notes.db")
         _ = try OfflineNotes(path: path)
         let error = await #expect(throws: SyncStoreError.self) {
-            try await ShoppingList(file: path, host: "127.0.0.1", port: 1, user: "ada", password: "secret")
+            try await ShoppingList(file: path, url: "127.0.0.1:1", user: "ada", password: "secret")
         }
         #expect(error?.kind == .foreign)
     }

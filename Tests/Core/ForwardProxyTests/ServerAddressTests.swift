@@ -1,17 +1,17 @@
+import ForwardProxy
 import Testing
 
-@testable import slowlane
-
-/// Addresses of servers on the command line.
+/// Addresses of servers as users give them.
 @Suite struct ServerAddressTests {
     @Test(arguments: [
-        ("127.0.0.1:8000", "127.0.0.1:8000"), ("8000", "127.0.0.1:8000"), ("http://localhost", "localhost:80"),
+        ("127.0.0.1:8000", "127.0.0.1:8000"), ("8000", "127.0.0.1:8000"),
+        (":8000", "127.0.0.1:8000"), ("http://localhost", "localhost:80"),
         ("http://localhost:8000", "localhost:8000"), ("HTTP://10.0.0.1:1/", "10.0.0.1:1"),
         ("http://[::1]:8000", "[::1]:8000"), ("http://[::1]", "[::1]:80"), ("https://a.test", "a.test:443"),
         ("HTTPS://a.test:8443/", "a.test:8443"), ("https://[::1]", "[::1]:443"),
-    ]) func anAddressIsAHostWithAPortOrAURL(_ text: String, _ endpoint: String) throws {
-        let address = try ServerAddress.parse(text)
-        #expect("\(address.endpoint)" == endpoint && address.isSecure == text.lowercased().hasPrefix("https:"))
+    ]) func anAddressIsAHostWithAPortOrAURL(_ text: String, _ destination: String) throws {
+        let address = try ServerAddress(text)
+        #expect("\(address.destination)" == destination && address.isSecure == text.lowercased().hasPrefix("https:"))
     }
 
     @Test(arguments: [
@@ -25,15 +25,16 @@ import Testing
         ("http://:80", "no valid host and port"), ("http://a:", "no valid host and port"),
         ("http://a:0", "no valid host and port"), ("http://a:65536", "no valid host and port"),
         ("http://[::1", "no valid host and port"), ("http://::1", "no valid host and port"),
-        ("http://a b", "no valid host and port"),
+        ("http://a b", "no valid host and port"), ("http://a:1/\u{1B}[2J", "the path '/ [2J' at column 11"),
+        ("http://ä.test", "'http://ä.test': no valid host and port"), ("a b:1", "expected HOST:PORT"),
     ]) func anotherTextIsRefusedWithItsReason(_ text: String, _ reason: String) {
-        let error = #expect(throws: ServerAddress.ParseError.self) { try ServerAddress.parse(text) }
+        let error = #expect(throws: ServerAddress.ParseError.self) { try ServerAddress(text) }
         #expect(error?.description.contains(reason) == true, "\(error?.description ?? "")")
     }
 
     @Test(arguments: ["http://ada:secret@a:1", "https://ada:secret@a", "ada:secret@a:1"])
     func aPasswordInAnAddressIsNotPrinted(_ text: String) {
-        let error = #expect(throws: ServerAddress.ParseError.self) { try ServerAddress.parse(text) }
+        let error = #expect(throws: ServerAddress.ParseError.self) { try ServerAddress(text) }
         #expect(error?.description.contains("secret") == false)
     }
 }

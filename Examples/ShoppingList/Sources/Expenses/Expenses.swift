@@ -1,0 +1,56 @@
+// Expenses: a second resource in one file. EXPENSES_SERVER is the URL of the server, such as https://api.example.com.
+
+import Client
+@preconcurrency import Foundation
+import LiveClient
+
+struct Expense: Codable, Hashable, Sendable {
+    /// In cents.
+    var amount: Int
+    var note: String
+}
+
+@main enum Main {
+    static func main() async {
+        setvbuf(stdout, nil, _IOLBF, 0)
+        do { try await run(Array(CommandLine.arguments.dropFirst())) } catch {
+            print("error: \(error)")
+            exit(1)
+        }
+    }
+
+    static func run(_ words: [String]) async throws {
+        guard let file = words.first else { return print("usage: Expenses FILE [NOTE CENTS]") }
+        var configuration = try SyncClientConfiguration(
+            url: ProcessInfo.processInfo.environment["EXPENSES_SERVER"] ?? "http://127.0.0.1:9000",
+            user: "ada", credentials: .password("secret"), storePath: file)
+        configuration.resource = JSONResource(
+            name: "expenses", path: "/expenses/", ignoring: ["updated"], dateKey: "updated", listsContents: true)
+        let client = try await SyncClient.start(configuration)
+        if words.count == 3, let amount = Int(words[2]) {
+            let rows = try await client.rows().filter { try $0.content.decode(Expense.self).note == words[1] }
+            if let id = rows.first?.id {
+                try await client.edit(id) { (expense: inout Expense) in expense.amount = amount }
+            } else {
+                _ = try await client.create(RecordContent(encoding: Expense(amount: amount, note: words[1])))
+            }
+        }
+        let problem = try await client.sync(within: .seconds(15))
+        for line in try await client.rows().map(line).sorted() { print(line) }
+        if let problem { print("not synchronised: \(problem.reason)") }
+        await client.stop()
+    }
+
+    static func line(_ row: RecordRow) throws -> String {
+        let expense = try row.content.decode(Expense.self)
+        let line = "\(expense.note): \(expense.amount)"
+        switch row.icon {
+        case .none: return line
+        case .upload: return line + "  (not sent)"
+        case .error: return line + "  (refused: \(row.problem ?? ""))"
+        case .conflict:
+            let theirs = row.kept.count > 1 ? try row.kept[1].decode(Expense.self).amount : nil
+            return line + "  (conflict: elsewhere \(theirs.map(String.init) ?? "deleted"))"
+        }
+    }
+}
