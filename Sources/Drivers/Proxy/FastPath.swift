@@ -23,11 +23,8 @@ final class FastPath {
     private var isClosing = false
     /// The traffic of ports that are closed.
     private var closedTraffic = RelayedTraffic()
-    /// The traffic that ``traffic()`` has returned last, with the port and the relays' activity.
-    private var lastTraffic: (port: RelayToken?, activities: [UInt64], traffic: RelayedTraffic)?
     /// Succeeds when every earlier request is complete.
     private var lastRequest: EventLoopFuture<Void>
-    private var pendingRequests = 0
 
     /// Creates a closed fast path, or `nil` if this machine has no relays.
     init?(on eventLoop: any EventLoop, _ makeConfiguration: @escaping () -> RelayPortConfiguration) {
@@ -100,7 +97,6 @@ final class FastPath {
                 guard let traffic = detachment.finalTraffic else { continue }
                 self.openRelays.removeAll { $0 === relay }
                 self.closedTraffic += traffic
-                self.lastTraffic = nil
             }
             if self.port != nil && self.openRelays.isEmpty {
                 self.port = nil
@@ -161,20 +157,12 @@ final class FastPath {
         }.nonisolated()
     }
 
-    /// Returns the traffic since the proxy's start. The relays are asked only if they have worked since the last time.
+    /// Returns the traffic since the proxy's start.
     func traffic() -> EventLoopFuture<RelayedTraffic>.Isolated {
-        if let last = lastTraffic, pendingRequests == 0, last.port == port,
-            last.activities.elementsEqual(openRelays.lazy.map(\.activity))
-        {
-            return eventLoop.makeSucceededFuture(last.traffic).assumeIsolated()
-        }
-        let port = port
-        return request {
-            (traffic: $0.traffic(of: $1), activity: $0.activityAfterRound)
-        } then: { results in
-            let traffic = results.reduce(into: self.closedTraffic) { $0 += $1.output.traffic }
-            self.lastTraffic = (port, results.map(\.output.activity), traffic)
-            return traffic
+        request {
+            $0.traffic(of: $1)
+        } then: {
+            $0.reduce(into: self.closedTraffic) { $0 += $1.output }
         }.assumeIsolated()
     }
 
@@ -241,8 +229,7 @@ final class FastPath {
         _ request: @escaping () -> EventLoopFuture<Output>
     ) -> EventLoopFuture<Output> {
         let output = lastRequest.assumeIsolated().flatMap { request() }.nonisolated()
-        pendingRequests += 1
-        lastRequest = output.assumeIsolated().map { _ in self.pendingRequests -= 1 }.nonisolated()
+        lastRequest = output.map { _ in }
         return output
     }
 }

@@ -8,8 +8,6 @@ package final class Relay: Sendable {
 
     package static func forNextProxy() -> Relay? { nil }
 
-    var activity: UInt64 { 0 }
-
     package static func makePortToken() -> RelayToken { RelayToken(.listener, relay: 0, index: 0, generation: 0) }
 
     package func perform(_ job: @escaping @Sendable (RelayLoop) -> Void) {}
@@ -26,8 +24,6 @@ package final class RelayLoop {
     private let never: Never
 
     private init(_ never: Never) { self.never = never }
-
-    var activityAfterRound: UInt64 { switch never {} }
 
     package func open(
         _ token: RelayToken, _ configuration: RelayPortConfiguration, acceptor: Relay, listener: OwnedSocket?

@@ -22,8 +22,6 @@ package final class Relay: Sendable {
     private let jobs = NIOLockedValueBox<[@Sendable (RelayLoop) -> Void]>([])
     /// Connections forwarded here, including those handed over and not yet received.
     private let connectionCount = Atomic<Int>(0)
-    /// Twice the number of rounds of the thread; odd during a round.
-    private let roundEdges = Atomic<UInt64>(0)
     /// An eventfd that wakes the thread when there are jobs.
     private let wakeupFD: CInt
 
@@ -114,12 +112,6 @@ package final class Relay: Sendable {
         let before = connectionCount.subtract(1, ordering: .relaxed).oldValue
         precondition(before > 0, "a relayed connection was closed twice")
     }
-
-    /// Marks the beginning or the end of a round of the thread.
-    func markRound() { roundEdges.add(1, ordering: .acquiringAndReleasing) }
-
-    /// A number that the thread changes before it handles events, and again afterwards.
-    var activity: UInt64 { roundEdges.load(ordering: .acquiring) }
 
     /// Runs a closure on the relay's thread.
     package func perform(_ job: @escaping @Sendable (RelayLoop) -> Void) {

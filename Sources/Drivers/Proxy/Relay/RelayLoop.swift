@@ -55,7 +55,6 @@ package final class RelayLoop {
             let timeout = yielded.isEmpty ? millisecondsToNextTimer : 0
             let count = crelay_epoll_wait(epoll, &events, CInt(events.count), timeout)
             precondition(count >= 0 || errno == EINTR, "epoll_wait failed with errno \(errno)")
-            relay.markRound()
             round += 1
             let continuing = yielded
             yielded.removeAll(keepingCapacity: true)
@@ -65,12 +64,8 @@ package final class RelayLoop {
             for token in continuing { resume(token) }
             fireTimers()
             startDialTimers()
-            relay.markRound()
         }
     }
-
-    /// The ``Relay/activity`` after this round; the state of the relay does not change before the next one.
-    var activityAfterRound: UInt64 { relay.activity + 1 }
 
     /// Leaves signals to other threads; a write to a closed socket returns `EPIPE` here. Signals that a defect
     /// raises (`SIGSEGV` and others) stay unblocked and end the process with a backtrace.
