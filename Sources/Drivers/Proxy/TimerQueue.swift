@@ -40,6 +40,7 @@ final class TimerQueue {
     /// The least time between two runs of timers, so that the packets of a fast link are handled in batches, as a network
     /// interface moderates its interrupts. A timer after a longer pause is not delayed.
     private static let runPause = TimeAmount.microseconds(50)
+    /// The end of the last run.
     private var lastRun = NIODeadline.uptimeNanoseconds(0)
     /// The time after which a turn starts no further link driver; each driver is bounded by its ``TurnBudget``.
     private static let turnTimeMax = TimeAmount.milliseconds(2)

@@ -105,17 +105,22 @@ final class Command: Sendable {
 
         fileprivate func finish() { state.withLock { $0.isFinished = true } }
 
-        /// Waits up to a minute for a state.
-        func wait(_ isTrue: (State) -> Bool) async {
-            let deadline = ContinuousClock.now + .seconds(60)
+        /// Waits for a state, a minute at most.
+        func wait(atMost duration: Duration = .seconds(60), _ isTrue: (State) -> Bool) async {
+            let deadline = ContinuousClock.now + duration
             while !state.withLock({ isTrue($0) }) && ContinuousClock.now < deadline {
                 try? await Task.sleep(for: .milliseconds(2))
             }
         }
 
-        /// Waits up to a minute for a line that contains `part` and returns it.
+        /// Waits up to a minute for a line that contains `part` and returns it. A program may write a line in pieces, so that
+        /// the end of the line is awaited too; a prompt has none.
         func line(with part: String) async throws -> String {
             await wait { $0.text.contains(part) || $0.isFinished }
+            await wait(atMost: .seconds(1)) { state in
+                let line = state.text.firstRange(of: part).map { state.text[$0.upperBound...] }
+                return state.isFinished || line?.contains("\n") == true
+            }
             let line = text.split(separator: "\n").first { $0.contains(part) }
             return try #require(
                 line.map(String.init), "no line with '\(part)' in: \(text); errors: \(errors?.text ?? "")")

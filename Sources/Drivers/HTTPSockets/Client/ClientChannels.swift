@@ -85,7 +85,7 @@ public final class ClientChannels {
         }
         dialing[id] = Dial()
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
-        ClientBootstrap(group: eventLoop)
+        let bootstrap = ClientBootstrap(group: eventLoop)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
             .channelOption(.socketOption(.so_sndbuf), value: Self.sendBufferBytes)
             .channelInitializer { channel in
@@ -95,7 +95,10 @@ public final class ClientChannels {
                 }
             }
             .connectTimeout(Self.connectTimeout)
-            .connect(host: target.host, port: target.port)
+        // A lookup may end after the event loop, which an address does not need.
+        let address = try? SocketAddress(ipAddress: target.host, port: target.port)
+        let channel = address.map(bootstrap.connect(to:)) ?? bootstrap.connect(host: target.host, port: target.port)
+        channel
             .assumeIsolated()
             .flatMap { channel in
                 self.dialing[id]?.channel = channel

@@ -25,8 +25,8 @@ package final class Relay: Sendable {
     /// An eventfd that wakes the thread when there are jobs.
     private let wakeupFD: CInt
 
-    /// One relay for each processor on which the process may run, at most four, started on first use; fewer or none if the system cannot provide
-    /// them.
+    /// One relay for each processor on which the process may run, at most four, started on first use; fewer or none if the
+    /// system cannot provide them.
     package static let all: [Relay] = {
         var relays: [Relay] = []
         for index in 0..<min(System.coreCount, Int(crelay_processors()), countMax) {
