@@ -10,6 +10,7 @@ final class FastPath {
     /// The relay that accepts the proxy's clients.
     private let acceptor: Relay
     private let others: [Relay]
+    private let slots: ConnectionSlots
     private let makeConfiguration: () -> RelayPortConfiguration
     /// The proxy's port at the relays, while it is open.
     private var port: RelayToken?
@@ -23,14 +24,20 @@ final class FastPath {
     private var isClosing = false
     /// The traffic of ports that are closed.
     private var closedTraffic = RelayedTraffic()
+    /// The traffic when there was no connection, with the number of connections until then.
+    private var idleTraffic: (connections: UInt64, traffic: RelayedTraffic)?
     /// Succeeds when every earlier request is complete.
     private var lastRequest: EventLoopFuture<Void>
 
     /// Creates a closed fast path, or `nil` if this machine has no relays.
-    init?(on eventLoop: any EventLoop, _ makeConfiguration: @escaping () -> RelayPortConfiguration) {
+    init?(
+        on eventLoop: any EventLoop, slots: ConnectionSlots,
+        _ makeConfiguration: @escaping () -> RelayPortConfiguration
+    ) {
         guard let acceptor = Relay.forNextProxy() else { return nil }
         self.acceptor = acceptor
         self.eventLoop = eventLoop
+        self.slots = slots
         self.makeConfiguration = makeConfiguration
         others = Relay.all.filter { $0 !== acceptor }
         lastRequest = eventLoop.makeSucceededVoidFuture()
@@ -157,12 +164,20 @@ final class FastPath {
         }.nonisolated()
     }
 
-    /// Returns the traffic since the proxy's start.
+    /// Returns the traffic since the proxy's start. The relays have to reply only if there was a connection since the
+    /// last time.
     func traffic() -> EventLoopFuture<RelayedTraffic>.Isolated {
-        request {
+        let connections = slots.total
+        if let idleTraffic, idleTraffic.connections == connections {
+            return eventLoop.makeSucceededFuture(idleTraffic.traffic).assumeIsolated()
+        }
+        let isIdle = slots.count == 0
+        return request {
             $0.traffic(of: $1)
         } then: {
-            $0.reduce(into: self.closedTraffic) { $0 += $1.output }
+            let traffic = $0.reduce(into: self.closedTraffic) { $0 += $1.output }
+            if isIdle { self.idleTraffic = (connections, traffic) }
+            return traffic
         }.assumeIsolated()
     }
 

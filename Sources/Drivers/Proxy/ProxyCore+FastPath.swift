@@ -12,7 +12,7 @@ extension ProxyCore {
         guard configuration.allowsFastPath, configuration.isUnobserved, configuration.protocols.contains(.tcp) else {
             return nil
         }
-        return FastPath(on: eventLoop) { [unowned self] in
+        return FastPath(on: eventLoop, slots: slots) { [unowned self] in
             let bound = NIOLoopBound(self, eventLoop: eventLoop)
             let eventLoop = eventLoop
             let tunnels = TunnelCallbacks(

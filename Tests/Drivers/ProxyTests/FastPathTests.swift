@@ -408,6 +408,38 @@ import Musl
             }
         }
     }
+    /// The status waits for the relays only if there was a connection since the last status.
+    @Test func theStatusOfAnIdleProxyDoesNotWaitForTheRelays() async throws {
+        let relays = Relay.all
+        try #require(!relays.isEmpty)
+        try await withProxy(.clear) { proxy, listener in
+            for count in 0..<3 {
+                #expect(await proxy.status().connectionsAccepted == count)
+                let mayContinue = Flag()
+                defer { mayContinue.set() }
+                try await Self.block(relays, until: mayContinue)
+                let status = await proxy.status()
+                #expect(!mayContinue.isSet && status.connectionsOpen == 0)
+                #expect(status.connectionsAccepted == count && status.link.bytesRead.up == count)
+                mayContinue.set()
+                let (client, server) = try await Self.connect(proxy, listener)
+                try await blocking {
+                    try client.send([1])
+                    #expect(try server.receive(exactly: 1) == [1])
+                }
+                let open = await proxy.status()
+                #expect(open.connectionsOpen == 1 && open.connectionsAccepted == count + 1)
+                #expect(open.link.bytesRead.up == count + 1)
+                try await blocking { () throws -> Void in
+                    client.finish()
+                    #expect(try server.receiveToEnd().isEmpty)
+                    server.finish()
+                    #expect(try client.receiveToEnd().isEmpty)
+                }
+                try await eventually("the connection is closed") { await proxy.status().connectionsOpen == 0 }
+            }
+        }
+    }
     #endif
 
     @Test func aToxicAppliesToAnIdleConnection() async throws {

@@ -5,6 +5,7 @@ package final class ConnectionSlots: Sendable {
     /// The proxy's own limit.
     package let max: Int
     private let used = Atomic<Int>(0)
+    private let acquired = Atomic<UInt64>(0)
     private let files: FileBudget
 
     /// - Parameter files: The limit that all proxies of the process share.
@@ -15,6 +16,9 @@ package final class ConnectionSlots: Sendable {
 
     /// The number of connections.
     package var count: Int { used.load(ordering: .relaxed) }
+    /// The number of connections so far. If it is N, then ``count`` is zero, and later it is still N, then there was no
+    /// connection in between.
+    package var total: UInt64 { acquired.load(ordering: .acquiring) }
     /// Whether a limit is reached.
     package var isFull: Bool { availability != .available }
 
@@ -35,6 +39,8 @@ package final class ConnectionSlots: Sendable {
     /// Takes a slot for an accepted connection.
     package func acquire() {
         used.add(1, ordering: .relaxed)
+        // Afterwards: whoever reads this total also reads the slot in use.
+        acquired.add(1, ordering: .releasing)
         files.take()
     }
 
