@@ -13,11 +13,11 @@ import Musl
 extension API {
     func metricsResponse(_ selection: MetricsSelection, _ request: HTTPRequest) async throws(APIError) -> Response {
         let isOpenMetrics = request.headerFields[.accept]?.contains("application/openmetrics-text") == true
-        let rows = selection.proxies ? await metricsRows : []
+        let proxies = selection.proxies ? await proxiesWithStatus : []
         let version = version
-        let text = try await work.run(bytes: Self.metricsBytes * rows.count) {
+        let text = try await work.run(bytes: Self.metricsBytes * proxies.count) {
             var metrics = MetricsText(isOpenMetrics: isOpenMetrics)
-            if selection.proxies { Self.addProxies(rows, to: &metrics) }
+            if selection.proxies { Self.addProxies(proxies.map { MetricsRow($0, $1) }, to: &metrics) }
             if selection.process { Self.addProcess(version, to: &metrics) }
             metrics.finish()
             return metrics.text
@@ -28,12 +28,31 @@ extension API {
         return Response(status: .ok, type: type, body: text)
     }
 
-    private typealias MetricsRow = (proxy: ManagedProxy, traffic: TrafficCounters, status: ProxyStatus?)
+    private struct MetricsRow {
+        let proxy: ManagedProxy
+        let traffic: TrafficCounters
+        let status: ProxyStatus?
+        /// The texts of its labels: without a direction, and with one.
+        let labels: String
+        let directionLabels: PerDirection<String>
+
+        init(_ proxy: ManagedProxy, _ status: ProxyStatus?) {
+            (self.proxy, self.status) = (proxy, status)
+            var traffic = proxy.earlierTraffic
+            if let status { traffic += TrafficCounters(status) }
+            self.traffic = traffic
+            let names = [("listener", proxy.listen), ("proxy", proxy.name), ("upstream", proxy.upstream)]
+            labels = MetricsText.labels(names)
+            directionLabels = PerDirection(
+                up: MetricsText.labels([("direction", "upstream")] + names),
+                down: MetricsText.labels([("direction", "downstream")] + names))
+        }
+    }
 
     /// An estimate of the number of bytes of the metrics of a proxy.
     private static let metricsBytes = 1500
 
-    private var metricsRows: [MetricsRow] {
+    private var proxiesWithStatus: [(ManagedProxy, ProxyStatus?)] {
         get async {
             let proxies = await registry.all
             // At the same time: each proxy waits for its own event loop.
@@ -46,20 +65,11 @@ extension API {
                 for await (index, status) in group { statuses[index] = status }
                 return statuses
             }
-            return proxies.enumerated().map { index, proxy in
-                let status = statuses[index]
-                var traffic = proxy.earlierTraffic
-                if let status { traffic += TrafficCounters(status) }
-                return (proxy, traffic, status)
-            }
+            return proxies.enumerated().map { ($1, statuses[$0]) }
         }
     }
 
     private static func addProxies(_ rows: [MetricsRow], to metrics: inout MetricsText) {
-        func labels(_ proxy: ManagedProxy, _ direction: Direction?) -> [(String, String)] {
-            let stream = direction.map { [("direction", $0 == .up ? "upstream" : "downstream")] } ?? []
-            return stream + [("listener", proxy.listen), ("proxy", proxy.name), ("upstream", proxy.upstream)]
-        }
         func perDirection(
             _ name: String, _ kind: String, _ help: String = "",
             _ value: (TrafficCounters, ProxyStatus?) -> PerDirection<Int>?
@@ -68,14 +78,14 @@ extension API {
                 name, kind, help: help,
                 rows.flatMap { row in
                     [Direction.down, .up].compactMap { direction in
-                        value(row.traffic, row.status).map { (labels(row.proxy, direction), "\($0[direction])") }
+                        value(row.traffic, row.status).map { (row.directionLabels[direction], "\($0[direction])") }
                     }
                 })
         }
         func perProxy(_ name: String, _ kind: String, _ help: String, _ value: (TrafficCounters, ProxyStatus?) -> Int) {
             metrics.add(
                 name, kind, help: help,
-                rows.map { (labels($0.proxy, nil), "\(value($0.traffic, $0.status))") })
+                rows.map { ($0.labels, "\(value($0.traffic, $0.status))") })
         }
         perDirection("toxiproxy_proxy_received_bytes_total", "counter") { traffic, _ in traffic.bytesReceived }
         perDirection("toxiproxy_proxy_sent_bytes_total", "counter") { traffic, _ in traffic.bytesSent }
@@ -101,7 +111,7 @@ extension API {
             _, status in
             status?.link.queueDepth
         }
-        addDatagrams(rows.filter { $0.proxy.protocols.contains(.udp) }, to: &metrics, labels)
+        addDatagrams(rows.filter { $0.proxy.protocols.contains(.udp) }, to: &metrics)
         perDirection(
             "slowlane_proxy_read_pauses_total", "counter", "Times reading from a sender was paused (back-pressure)."
         ) { traffic, _ in
@@ -109,17 +119,15 @@ extension API {
         }
     }
 
-    private static func addDatagrams(
-        _ rows: [MetricsRow], to metrics: inout MetricsText, _ labels: (ManagedProxy, Direction?) -> [(String, String)]
-    ) {
+    private static func addDatagrams(_ rows: [MetricsRow], to metrics: inout MetricsText) {
         func add(_ name: String, _ kind: String, _ help: String, _ value: (MetricsRow) -> Int) {
-            metrics.add(name, kind, help: help, rows.map { (labels($0.proxy, nil), "\(value($0))") })
+            metrics.add(name, kind, help: help, rows.map { ($0.labels, "\(value($0))") })
         }
         func perDirection(_ name: String, _ help: String, _ value: (MetricsRow) -> PerDirection<Int>) {
             metrics.add(
                 name, "counter", help: help,
                 rows.flatMap { row in
-                    [Direction.down, .up].map { (labels(row.proxy, $0), "\(value(row)[$0])") }
+                    [Direction.down, .up].map { (row.directionLabels[$0], "\(value(row)[$0])") }
                 })
         }
         add("slowlane_udp_sessions", "gauge", "Open sessions of datagrams.") { $0.status?.datagrams?.sessions ?? 0 }
@@ -138,7 +146,7 @@ extension API {
     private static func addProcess(_ version: String, to metrics: inout MetricsText) {
         metrics.add(
             "slowlane_build_info", "gauge", help: "The version of this build.",
-            [([("toxiproxy", toxiproxyVersion), ("version", version)], "1")])
+            [(MetricsText.labels([("toxiproxy", toxiproxyVersion), ("version", version)]), "1")])
         var usage = rusage()
         #if canImport(Glibc)
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -149,10 +157,10 @@ extension API {
             Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
             + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
         metrics.add(
-            "process_cpu_seconds_total", "counter", help: "User and system CPU time.", [([], "\(seconds)")])
+            "process_cpu_seconds_total", "counter", help: "User and system CPU time.", [("", "\(seconds)")])
         #if os(Linux)
         for (name, help, value) in ProcessMetrics.gauges {
-            metrics.add(name, "gauge", help: help, [([], "\(value)")])
+            metrics.add(name, "gauge", help: help, [("", "\(value)")])
         }
         #endif
     }

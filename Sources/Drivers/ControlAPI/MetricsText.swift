@@ -3,8 +3,13 @@ struct MetricsText {
     private(set) var text = ""
     let isOpenMetrics: Bool
 
-    /// A sample: its labels in order, and its value.
-    typealias Sample = (labels: [(String, String)], value: String)
+    /// A sample: the text of its labels (``labels(_:)``), and its value.
+    typealias Sample = (labels: String, value: String)
+
+    /// Returns the text of labels.
+    static func labels(_ labels: [(String, String)]) -> String {
+        "{" + labels.map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",") + "}"
+    }
 
     mutating func add(_ name: String, _ kind: String, help: String = "", _ samples: [Sample]) {
         if samples.isEmpty { return }
@@ -12,8 +17,7 @@ struct MetricsText {
         let family = isOpenMetrics && kind == "counter" && name.hasSuffix("_total") ? String(name.dropLast(6)) : name
         text += "# HELP \(family) \(help)\n# TYPE \(family) \(kind)\n"
         for (labels, value) in samples {
-            let list = labels.map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",")
-            text += list.isEmpty ? "\(name) \(value)\n" : "\(name){\(list)} \(value)\n"
+            for part in [name, labels, " ", value, "\n"] { text += part }
         }
     }
 

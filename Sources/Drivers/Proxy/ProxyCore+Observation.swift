@@ -42,7 +42,8 @@ extension ProxyCore {
     private func sendStatus(to observer: ProxyObserver) {
         guard linkDriver.isObserved(by: observer), !isStopping else { return }
         status().assumeIsolated().whenSuccess { status in
-            self.eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(observer.send(status).count)) {
+            let interval = TimeAmount.nanoseconds(observer.send(status).count)
+            TimerQueue.current(on: self.eventLoop).runPeriodically(every: interval, number: UInt64(self.proxyNumber)) {
                 self.sendStatus(to: observer)
             }
         }

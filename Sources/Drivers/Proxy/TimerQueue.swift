@@ -27,6 +27,8 @@ final class TimerQueue {
     private var isFiring = false
     /// Work that drivers have deferred to a later turn, in FIFO order.
     private var deferredWork = Deque<() -> Void>()
+    /// Work of ``runPeriodically(every:number:_:)``, by its time.
+    private var periodicWork: [NIODeadline: [() -> Void]] = [:]
     private var turnIsScheduled = false
     /// Whether timers are due that did not fit into an earlier turn.
     private var hasOverdueTimers = false
@@ -68,6 +70,24 @@ final class TimerQueue {
     func runLater(_ work: @escaping () -> Void) {
         deferredWork.append(work)
         scheduleTurn()
+    }
+
+    /// The period between two times of periodic work.
+    private static let periodicSlot: UInt64 = 10_000_000
+
+    /// Runs `work` once, at the next time of an interval. One scheduled task of NIO serves all work of 10 ms, over which
+    /// the numbers spread the work of one interval.
+    func runPeriodically(every interval: TimeAmount, number: UInt64, _ work: @escaping () -> Void) {
+        let slots = max(1, UInt64(clamping: interval.nanoseconds) / Self.periodicSlot)
+        let period = slots * Self.periodicSlot
+        let phase = number % slots * Self.periodicSlot
+        let now = NIODeadline.now().uptimeNanoseconds
+        let deadline = NIODeadline.uptimeNanoseconds((now + period - phase) / period * period + phase)
+        if periodicWork[deadline]?.append(work) != nil { return }
+        periodicWork[deadline] = [work]
+        eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+            for work in self.periodicWork.removeValue(forKey: deadline) ?? [] { self.runLater(work) }
+        }
     }
 
     private func scheduleTurn() {
