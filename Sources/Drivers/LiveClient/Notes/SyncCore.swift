@@ -27,6 +27,13 @@ final class SyncCore {
         /// Returns the result that a status has; `nil` while the sync is in progress.
         let result: (SyncStatus) -> SyncClient.Completion?
         let resume: (SyncClient.Completion) -> Void
+        /// Cancels the timer of the call.
+        var cancelTimer: () -> Void = {}
+
+        func end(_ completion: SyncClient.Completion) {
+            cancelTimer()
+            resume(completion)
+        }
     }
 
     /// The interval at which the store is checked for changes by other processes.
@@ -113,7 +120,7 @@ final class SyncCore {
     /// The client has ended, with or without a notice.
     private func ended() {
         storePoll?.cancel()
-        for waiter in waiters.values { waiter.resume(.stopped) }
+        for waiter in waiters.values { waiter.end(.stopped) }
         waiters = [:]
         observers.finish()
     }
@@ -176,7 +183,7 @@ final class SyncCore {
         for (number, waiter) in waiters {
             guard let completion = waiter.result(status) else { continue }
             waiters[number] = nil
-            waiter.resume(completion)
+            waiter.end(completion)
         }
     }
 
@@ -219,9 +226,10 @@ final class SyncCore {
         let number = nextWaiter
         nextWaiter += 1
         waiters[number] = waiter
-        eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) { [weak self] in
+        let timer = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) { [weak self] in
             self?.waiters.removeValue(forKey: number)?.resume(.timedOut)
         }
+        waiters[number]?.cancelTimer = { timer.cancel() }
         updateState()
     }
 }
