@@ -436,6 +436,9 @@ static const struct cresources_file files[] = {
     {"scenarios/reader-page-load.yaml", (const char[]){
 #embed "../../../scenarios/reader-page-load.yaml" suffix(, 0)
     }},
+    {"scenarios/reader-push-notice.yaml", (const char[]){
+#embed "../../../scenarios/reader-push-notice.yaml" suffix(, 0)
+    }},
     {"scenarios/reader-received-data.yaml", (const char[]){
 #embed "../../../scenarios/reader-received-data.yaml" suffix(, 0)
     }},
