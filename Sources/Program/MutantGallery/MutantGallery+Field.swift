@@ -157,7 +157,7 @@ extension MutantGallery {
             origin: "files are found by a scan of the payload",
             by: .expectation(
                 scenario: "field-payload-tree",
-                "always: F f3 present since deleted"),
+                "always: F f3 present true since deleted"),
             in: ["field-payload-tree", "field-interface-policy"]
         ) { $0.field.scansTree = false },
         .field(
