@@ -289,6 +289,9 @@ static const struct cresources_file files[] = {
     {"scenarios/field-killed-anywhere.yaml", (const char[]){
 #embed "../../../scenarios/field-killed-anywhere.yaml" suffix(, 0)
     }},
+    {"scenarios/field-language.yaml", (const char[]){
+#embed "../../../scenarios/field-language.yaml" suffix(, 0)
+    }},
     {"scenarios/field-large-file-over-edge.yaml", (const char[]){
 #embed "../../../scenarios/field-large-file-over-edge.yaml" suffix(, 0)
     }},
@@ -303,6 +306,12 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-overnight.yaml", (const char[]){
 #embed "../../../scenarios/field-overnight.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-payload-tree.yaml", (const char[]){
+#embed "../../../scenarios/field-payload-tree.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-period-cache.yaml", (const char[]){
+#embed "../../../scenarios/field-period-cache.yaml" suffix(, 0)
     }},
     {"scenarios/field-photo-resumes.yaml", (const char[]){
 #embed "../../../scenarios/field-photo-resumes.yaml" suffix(, 0)
@@ -426,6 +435,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/reader-page-load.yaml", (const char[]){
 #embed "../../../scenarios/reader-page-load.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-push-notice.yaml", (const char[]){
+#embed "../../../scenarios/reader-push-notice.yaml" suffix(, 0)
     }},
     {"scenarios/reader-received-data.yaml", (const char[]){
 #embed "../../../scenarios/reader-received-data.yaml" suffix(, 0)

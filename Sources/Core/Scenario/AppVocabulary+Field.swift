@@ -15,15 +15,24 @@ extension AppVocabulary {
             Call("retry"),
             // Takes back the pin of a file.
             .ofRecord("unpin"),
+            // Sets the language of the device.
+            Call("language", ["language"], needsArguments: true),
         ],
         kinds: [
-            RecordKind("question", fields: ["choices"]), RecordKind("issue"), RecordKind("file", fields: ["bytes"]),
+            RecordKind("project", fields: ["titles"]), RecordKind("activity", in: "project", fields: ["titles"]),
+            RecordKind("topic", in: "activity", fields: ["titles"]),
+            RecordKind("question", rootOr: ["topic"], fields: ["choices", "titles"]),
+            RecordKind("issue", rootOr: ["topic"], fields: ["titles"]),
+            RecordKind(
+                "file", rootOr: ["project", "activity", "topic", "question", "issue"], fields: ["bytes", "titles"]),
             RecordKind("schedule", fields: ["period", "grace", "zone", "zone-changes"]),
         ],
         settings: [
             Setting("network", .words(["unmetered", "any"])), Setting("events", .words(["on", "off"])),
             Setting("window", .time), Setting("every", .time), Setting("quota", .size),
         ],
-        screens: ["list", "loading", "no-wifi", "failed", "sign-in"], recordScreen: "a question, an issue or a file",
-        controls: ["add", "back", "edit", "note", "open", "pin", "resolve", "retry", "sync", "unpin"])
+        screens: ["list", "loading", "no-wifi", "failed", "sign-in"],
+        recordScreen: "a section, a question, an issue or a file",
+        controls: ["add", "back", "edit", "note", "open", "pin", "resolve", "retry", "sync", "unpin"],
+        ownMethods: ["GET", "PUT"])
 }

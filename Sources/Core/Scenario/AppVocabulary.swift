@@ -26,15 +26,26 @@ public struct AppVocabulary: Sendable {
     public struct RecordKind: Hashable, Sendable {
         /// The name.
         public let name: String
-        /// The kind of the record that contains it; `nil` for one at the root.
-        public let parent: String?
+        /// The kinds of the records that can contain it; empty for one at the root.
+        public let parents: [String]
+        /// Whether one of them must contain it.
+        public let needsParent: Bool
         /// The fields besides title and text, given with `with`.
         public let fields: [String]
 
-        /// Creates a kind.
+        /// Creates a kind at the root, or in a record of another kind.
         public init(_ name: String, in parent: String? = nil, fields: [String] = []) {
             self.name = name
-            self.parent = parent
+            parents = parent.map { [$0] } ?? []
+            needsParent = parent != nil
+            self.fields = fields
+        }
+
+        /// Creates a kind at the root or in a record of one of other kinds.
+        public init(_ name: String, rootOr parents: [String], fields: [String] = []) {
+            self.name = name
+            self.parents = parents
+            needsParent = false
             self.fields = fields
         }
     }
@@ -91,11 +102,13 @@ public struct AppVocabulary: Sendable {
     public let toasts: [String]
     /// Whether the app shows all records of its service when it has synced.
     public let showsAllRecords: Bool
+    /// The methods of requests that the app sends without an action of its user.
+    public let ownMethods: [String]
 
     init(
         title: String, actions: [String], calls: [Call], kinds: [RecordKind] = [], settings: [Setting] = [],
         screens: [String], recordScreen: String? = nil, controls: [String], dialogs: [String] = [],
-        toasts: [String] = [], showsAllRecords: Bool = true
+        toasts: [String] = [], showsAllRecords: Bool = true, ownMethods: [String] = ["GET"]
     ) {
         self.title = title
         self.actions = actions
@@ -108,6 +121,7 @@ public struct AppVocabulary: Sendable {
         self.dialogs = dialogs
         self.toasts = toasts
         self.showsAllRecords = showsAllRecords
+        self.ownMethods = ownMethods
     }
 
     /// The opacities of records.

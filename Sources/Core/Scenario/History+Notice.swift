@@ -16,6 +16,8 @@ extension History {
         case storeRefused(version: Int, store: Int)
         /// An app does not start, for this reason.
         case notStarted(String)
+        /// The device shows a push notice with this text, because its app does not run.
+        case pushed(String)
 
         /// The name of the runner as an actor.
         public static let runner = "runner"
@@ -31,6 +33,7 @@ extension History.Notice: CustomStringConvertible, EncodedValue {
         case .notHTTP(let reason): "sends bytes that are not HTTP: \(reason)"
         case .storeRefused(let version, let store): "version \(version) does not open the store of version \(store)"
         case .notStarted(let reason): reason
+        case .pushed(let text): "gets the push notice '\(text)'"
         }
     }
 
@@ -56,6 +59,9 @@ extension History.Notice: CustomStringConvertible, EncodedValue {
         case .notStarted(let reason):
             encoder.begin(7)
             encoder.add(reason)
+        case .pushed(let text):
+            encoder.begin(8)
+            encoder.add(text)
         }
     }
 }

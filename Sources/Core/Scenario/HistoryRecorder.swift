@@ -104,6 +104,19 @@ public struct HistoryRecorder: Sendable {
         return .device(device, state)
     }
 
+    /// Returns the event of the last state of a device whose app is closed, with another field: its screen has no controls, no
+    /// dialog and no message any more. `nil` if there is no state, or it has the field. The caller records it.
+    public mutating func closedView(adding field: String, of device: String) -> History.Event? {
+        guard let state = states[device] else { return nil }
+        let (screen, fields) = (state.screen, state.screen.fields ?? [])
+        if fields.contains(where: { $0.utf8.elementsEqual(field.utf8) }) { return nil }
+        let changed = History.ScreenState(
+            name: screen.name, controls: screen.controls.map { _ in [] }, dialog: screen.dialog.map { _ in "none" },
+            toast: screen.toast.map { _ in "none" }, error: screen.error, hasMarker: screen.hasMarker,
+            fields: fields + [field])
+        return view(History.DeviceState(rows: state.rows, outbox: state.outbox, screen: changed), of: device)
+    }
+
     /// A note of a device's view.
     public struct Row: Sendable {
         /// The record's identifier.

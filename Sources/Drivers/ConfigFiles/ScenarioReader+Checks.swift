@@ -120,6 +120,8 @@ extension ScenarioReader {
     private static func canMatch(_ fault: Scenario.Fault, _ scenario: Scenario) -> Bool {
         let devices = scenario.devices.map(\.name).filter { fault.device == nil || $0 == fault.device }
         guard let method = fault.request.method, method != "GET" else { return !devices.isEmpty }
+        let apps = scenario.devices.filter { devices.contains($0.name) }.compactMap(\.client.app)
+        if fault.request.row == nil, apps.contains(where: { $0.vocabulary.ownMethods.contains(method) }) { return true }
         if scenario.workload.contains(where: { $0.actors.contains(where: devices.contains) }) { return true }
         return scenario.steps.contains { step in
             guard let (actor, action) = step.action, devices.contains(actor) else { return false }

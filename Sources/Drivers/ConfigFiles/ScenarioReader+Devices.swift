@@ -81,15 +81,15 @@ extension ScenarioReader {
     private func check(_ record: Scenario.SeedRecord, _ fields: ScenarioFields, after earlier: [Scenario.SeedRecord]) {
         guard let kind = Self.kind(record.kind) else { return }
         if let node = fields["in"] {
-            let possible = earlier.filter { $0.kind == kind.parent }.map(\.row)
-            if kind.parent == nil {
+            let possible = earlier.filter { kind.parents.contains($0.kind) }.map(\.row)
+            if kind.parents.isEmpty {
                 reader.report("a record of the kind '\(kind.name)' has no 'in'", at: node)
             } else if let parent = record.parent, !possible.contains(parent) {
                 reader.report(
-                    "no record of the kind '\(kind.parent ?? "")' is called '\(parent.prefix(40))'"
+                    "no record of the kind '\(kind.parents.joined(separator: "' or '"))' is called '\(parent.prefix(40))'"
                         + "\(NearestName.hint(parent, in: Set(possible))); a record comes before those in it", at: node)
             }
-        } else if let needed = kind.parent {
+        } else if kind.needsParent, let needed = kind.parents.first {
             fields.report("a record of the kind '\(kind.name)' needs its '\(needed)', such as 'in: r1'")
         }
         if record.isApproved, kind.name != "expense" {

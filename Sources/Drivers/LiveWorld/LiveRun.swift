@@ -47,7 +47,7 @@ public enum LiveRun {
         let notes =
             scenario.server == .builtIn
             ? try RunServer(scenario, seed: seed, path: folder.path("server.db"), behavior: behavior.server) : nil
-        let world = try World(scenario, seed: seed, notes)
+        let world = try World(scenario, seed: seed, notes, showsPushNotices: behavior.showsPushNotices)
         let server = try await LiveServer.start(scenario, notes, world, folder)
         var outputs: [ProgramOutput] = []
         do {

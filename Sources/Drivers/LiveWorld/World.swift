@@ -23,6 +23,7 @@ final class World: Sendable {
         var director: ScenarioDirector
         var recorder = HistoryRecorder()
         var ledgers: [String: DeviceLedger]
+        var pushes: PushNotices?
         /// The fault that the director has ordered for the exchange being reported.
         var fault: ProxyConfiguration.InjectedFault?
         /// Devices whose clients end at their next commit, because a fault kills them.
@@ -44,8 +45,10 @@ final class World: Sendable {
     private let history = AsyncStream.makeStream(of: History.Entry.self)
     private let end = AsyncStream.makeStream(of: Void.self)
 
-    /// - Parameter notes: The notes of the built-in server; `nil` for another server, whose notes are not read.
-    init(_ scenario: Scenario, seed: UInt64, _ notes: RunServer?) throws(SetupError) {
+    /// - Parameters:
+    ///   - notes: The notes of the built-in server; `nil` for another server, whose notes are not read.
+    ///   - showsPushNotices: Whether devices show push notices of the built-in server.
+    init(_ scenario: Scenario, seed: UInt64, _ notes: RunServer?, showsPushNotices: Bool) throws(SetupError) {
         self.scenario = scenario
         self.seed = seed
         self.notes = notes
@@ -59,7 +62,10 @@ final class World: Sendable {
         for device in scenario.devices { ledgers[device.name] = DeviceLedger(device.name) }
         var recorder = HistoryRecorder()
         for (row, uuid) in notes?.names ?? [] { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
-        state = Mutex(State(director: director, recorder: recorder, ledgers: ledgers))
+        state = Mutex(
+            State(
+                director: director, recorder: recorder, ledgers: ledgers,
+                pushes: showsPushNotices ? notes?.pushNotices : nil))
         var lanes: [String: (stream: AsyncStream<Order>, continuation: AsyncStream<Order>.Continuation)] = [:]
         for name in scenario.devices.map(\.name) + scenario.writers.map(\.name) {
             lanes[name] = AsyncStream.makeStream()
@@ -148,6 +154,8 @@ final class World: Sendable {
             let facts = WorldFacts(isSimulated: false, comparesBytes: true)
             for event in scenario.openingEvents(facts) { record(event, &state, now) }
         }
+        guard state.recorder.start != nil else { return }
+        for event in state.pushes?.apply(event, &state.recorder) ?? [] { record(event, &state, now) }
     }
 
     /// Records that the link of a device has changed a byte.

@@ -16,14 +16,18 @@ extension FieldService: AppService {
             return seconds * 1000
         }
         let title = record.title ?? record.row
+        let seeded: FieldSeed
         switch record.kind {
+        case "project", "activity", "topic":
+            guard let kind = FieldServerRecord.Kind(rawValue: record.kind) else { return false }
+            seeded = .section(kind: kind, key: key, title: title)
         case "question":
             let choices = field("choices")?.split(separator: ",").map(String.init) ?? []
-            return seed(.question(key: key, title: title, choices: choices), owner: owner)
-        case "issue": return seed(.issue(key: key, title: title, text: record.text ?? ""), owner: owner)
+            seeded = .question(key: key, title: title, choices: choices)
+        case "issue": seeded = .issue(key: key, title: title, text: record.text ?? "")
         case "file":
             guard let bytes = Int(field("bytes") ?? "\(Self.fileBytes)") else { return false }
-            return seed(.file(key: key, title: title, bytes: bytes), owner: owner)
+            seeded = .file(key: key, title: title, bytes: bytes)
         case "schedule":
             guard let length = milliseconds("period", default: 86_400),
                 let grace = milliseconds("grace", default: 86_400)
@@ -33,8 +37,22 @@ extension FieldService: AppService {
                 let changes = changes(field("zone-changes") ?? "")
             else { return false }
             let calendar = FieldCalendar(offset: zone * 1000, changes: changes)
-            return seed(.schedule(length: length, grace: grace, calendar: calendar), owner: owner)
+            seeded = .schedule(length: length, grace: grace, calendar: calendar)
         default: return false
+        }
+        return seed(seeded, owner: owner)
+            && (parent.map { seed(.place(key: key, parent: $0), owner: owner) } ?? true)
+            && translate(key, field("titles") ?? "", owner: owner)
+    }
+
+    /// Adds titles in other languages, such as `de Ist die Tür zu?, fr La porte est-elle fermée ?`. Returns whether they are
+    /// valid.
+    private func translate(_ key: String, _ text: String, owner: String) -> Bool {
+        text.split(separator: ",").allSatisfy { part in
+            let words = part.drop { $0 == " " }.split(separator: " ", maxSplits: 1)
+            return words.count == 2
+                && seed(
+                    .translation(key: key, language: String(words[0]), title: String(words[1])), owner: owner)
         }
     }
 

@@ -25,6 +25,8 @@ protocol AppService: Sendable {
     func change(_ key: String, title: String?, text: String?, owner: String) -> Bool
     /// Returns the restoration of everything that the service stores now.
     func backup() -> @Sendable () -> Void
+    /// Returns the text of the push notice about the result of an operation; `nil` for none.
+    func pushNotice(ofOperation operation: String) -> String?
     /// Returns the response to a request.
     ///
     /// - Parameters:
@@ -33,6 +35,10 @@ protocol AppService: Sendable {
     func response(
         to request: HTTPRequest, user: String?, body: [UInt8], milliseconds: Int
     ) -> (head: HTTPResponse, body: [UInt8])
+}
+
+extension AppService {
+    func pushNotice(ofOperation operation: String) -> String? { nil }
 }
 
 /// A record of a service as expectations see it.
@@ -91,6 +97,11 @@ struct AppServices: Sendable {
     /// Changes or deletes a record of a user. Returns whether a service has made the change.
     func change(_ key: String, title: String?, text: String?, owner: String) -> Bool {
         services.values.contains { $0.change(key, title: title, text: text, owner: owner) }
+    }
+
+    /// Returns the text of the push notice about the result of an operation; `nil` for none.
+    func pushNotice(ofOperation operation: String) -> String? {
+        services.values.lazy.compactMap { $0.pushNotice(ofOperation: operation) }.first
     }
 
     /// Returns the restoration of everything that the services store now.

@@ -18,6 +18,8 @@ public struct RunBehavior: Sendable {
     private var adaptApp: [Scenario.App: AppAdaptation] = [:]
     /// Whether the accounts of a device have one store in common; otherwise each has its own.
     public var sharesStores = false
+    /// Whether devices show push notices of services while an app does not run.
+    public var showsPushNotices = true
     /// The notes server.
     public var server = NotesService.Behavior()
     /// The expense app.

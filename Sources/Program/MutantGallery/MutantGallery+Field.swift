@@ -22,7 +22,7 @@ extension MutantGallery {
             origin: "RFC 9110, section 14: a range request continues an interrupted transfer",
             by: .expectation(
                 scenario: "field-interface-policy",
-                "traffic: GET f1 from F, bytes down 300000 to 500000"),
+                "traffic: GET f1 from F, bytes down 300000 to 550000"),
             in: ["field-interface-policy", "field-large-file-over-edge"]
         ) { $0.field.resumesDownloads = false },
         .field(
@@ -133,5 +133,59 @@ extension MutantGallery {
                 "eventually: F f1 text available, title 'Plan B', within 60.0 s of changed"),
             in: ["field-file-changes", "field-file-replaced"]
         ) { $0.field.noticesChangedFiles = false },
+        .field(
+            "ended-period-fresh",
+            "A payload of an ended submission period counts as fresh until the end of the day.",
+            origin: "the cache of the payload expires with its submission period",
+            by: .expectation(
+                scenario: "field-period-cache",
+                "traffic: GET any from F at the proxy between next and 605.0 s, count 1"),
+            in: ["field-period-cache", "field-batches-by-period"]
+        ) { $0.field.pullsEachPeriod = false },
+        .field(
+            "pull-before-sign-in",
+            "The first payload is requested before the user has signed in.",
+            origin: "the first use needs a sign-in before the first pull",
+            by: .expectation(
+                scenario: "field-sign-in",
+                "traffic: GET any from F at the proxy between 0.0 s and returned, count 0"),
+            in: ["field-sign-in", "field-first-use"]
+        ) { $0.field.signsInFirst = false },
+        .field(
+            "files-at-root-only",
+            "Files are found at one place of the payload only.",
+            origin: "files are found by a scan of the payload",
+            by: .expectation(
+                scenario: "field-payload-tree",
+                "always: F f3 present true since deleted"),
+            in: ["field-payload-tree", "field-interface-policy"]
+        ) { $0.field.scansTree = false },
+        .field(
+            "file-url-kept",
+            "A file is requested at its first URL, also when the payload has another one for the same content.",
+            origin: "there is one file for each digest, and its URL is updated",
+            by: .expectation(
+                scenario: "field-payload-tree",
+                "eventually: F f2 text available, by 40.0 s"),
+            in: ["field-payload-tree", "field-file-changes (moved)"]
+        ) { $0.field.updatesURLs = false },
+        .field(
+            "language-ignored",
+            "The payload is requested in the language of the server after the device has another one.",
+            origin: "a new language of the device is shown after the next pull",
+            by: .expectation(
+                scenario: "field-language",
+                "eventually: F q1 title 'Ist die Tür abgeschlossen?', within 5.0 s of pulled"),
+            in: ["field-language", "field-overnight (language)"]
+        ) { $0.field.languageChange = .ignored },
+        .field(
+            "language-pulls-at-once",
+            "Another language of the device leads to a pull.",
+            origin: "a new language of the device is shown after the next pull, and is no reason for one",
+            by: .expectation(
+                scenario: "field-language",
+                "traffic: any from F at the proxy between 0.0 s and pulled, count 0"),
+            in: ["field-language", "field-overnight (language)"]
+        ) { $0.field.languageChange = .pull },
     ]
 }

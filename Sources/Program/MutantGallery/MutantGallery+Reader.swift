@@ -204,5 +204,14 @@ extension MutantGallery {
                 "traffic: GET p1 from N at the proxy between opened and 20.0 s, count 1"),
             in: ["reader-clock-back", "reader-clock-jumps"]
         ) { $0.reader.trustsFuturePages = true },
+        .reader(
+            "push-notice-missing",
+            "The result of a form that has arrived while the app is closed is not shown before the next start.",
+            origin: "a form that is the key mechanic of an app: also a push notice when the app is closed",
+            by: .expectation(
+                scenario: "reader-push-notice",
+                "always: N field 'push-notice=Reader has your feedback.' since 4.0 s until 22.0 s"),
+            in: ["reader-push-notice", "reader-non-blocking-form (closed)"]
+        ) { $0.showsPushNotices = false },
     ]
 }

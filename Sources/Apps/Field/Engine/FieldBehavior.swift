@@ -8,6 +8,16 @@ public struct FieldBehavior: Sendable {
         case allOrNothing
     }
 
+    /// The reaction to another language of the device.
+    public enum LanguageChange: Hashable, Sendable {
+        /// None: the next pull has the new language.
+        case none
+        /// A pull.
+        case pull
+        /// None, and the next pull has the old language.
+        case ignored
+    }
+
     // Records.
     /// Whether an answer whose period is over by the device's clock is rejected; otherwise the server's clock decides.
     public var judgesPeriods = false
@@ -21,6 +31,12 @@ public struct FieldBehavior: Sendable {
     public var pullsDaily = true
     /// Whether a calendar day begins at midnight of the place of the payload; otherwise of UTC.
     public var followsZones = true
+    /// Whether a payload that was pulled in an earlier submission period is pulled again.
+    public var pullsEachPeriod = true
+    /// Whether the app signs in before its first other request.
+    public var signsInFirst = true
+    /// The reaction to another language of the device.
+    public var languageChange = LanguageChange.none
     /// Whether a commit that has failed is repeated; otherwise it counts as one that has succeeded.
     public var repeatsFailedCommits = true
 
@@ -33,6 +49,10 @@ public struct FieldBehavior: Sendable {
     public var filesAtOnce = 1
     /// Whether a file must have its digest.
     public var checksDigests = true
+    /// Whether files are found in the whole payload; otherwise at its root only.
+    public var scansTree = true
+    /// Whether a file is requested at its last URL; otherwise at its first one.
+    public var updatesURLs = true
     /// Whether the payload is pulled again if the server has another file than it says.
     public var noticesChangedFiles = true
     /// Whether a file can be opened before all of it has arrived.

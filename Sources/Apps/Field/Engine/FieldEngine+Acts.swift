@@ -27,6 +27,7 @@ extension FieldEngine {
         case .call("note", let key?, let fields): try note(key, fields["text"] ?? "", isResolving: false, at: now)
         case .call("resolve", let key?, let fields):
             try note(key, fields["text"] ?? "resolved", isResolving: true, at: now)
+        case .call("language", nil, let fields): try setLanguage(fields["language"] ?? "")
         case .call("unpin", let key?, _): try pin(key, false)
         case .call("dismiss", let key?, _): try dismiss(key)
         case .delete, .call: throw .unknown
@@ -37,6 +38,16 @@ extension FieldEngine {
         needsSignIn = false
         forcesPull = true
         refresh()
+    }
+
+    /// The device has another language. What is shown remains until a payload in this language has been pulled.
+    private mutating func setLanguage(_ language: String) throws(AppActError) {
+        guard FieldLanguage.isValid(language) else {
+            throw AppActError("'\(language.prefix(40))' is no language, such as 'de'")
+        }
+        self.language = language
+        commits.next.set("language", json: .text(language))
+        if behavior.languageChange == .pull { pull() }
     }
 
     /// A run begins at once, if the policy allows it.
@@ -67,17 +78,25 @@ extension FieldEngine {
         wantsRun = true
     }
 
+    /// Creates an issue with its first note.
+    private mutating func createIssue(
+        _ key: RecordKey, _ fields: RecordFields, in payload: FieldPayload, topic: RecordKey?, at now: Instant
+    ) throws(AppActError) {
+        guard let title = fields["title"], let note = newKey() else {
+            throw AppActError("a new issue needs a title")
+        }
+        let content = FieldRecord.Content.note(
+            issue: key, title: title, topic: topic, text: fields["text"] ?? "", isResolving: false)
+        try add(note, content, in: payload, at: now)
+    }
+
     /// Creates what the open screen has: an answer to a question, a photo of an issue, or a new issue.
     private mutating func create(_ key: RecordKey, _ fields: RecordFields, at now: Instant) throws(AppActError) {
         let payload = try loadedPayload()
         switch screen {
-        case .list:
-            guard let title = fields["title"], let note = newKey() else {
-                throw AppActError("a new issue needs a title")
-            }
-            try add(
-                note, .note(issue: key, title: title, text: fields["text"] ?? "", isResolving: false), in: payload,
-                at: now)
+        case .list: try createIssue(key, fields, in: payload, topic: nil, at: now)
+        case .record(let open) where payload.sections.contains(where: { $0.key == open && $0.level == .topic }):
+            try createIssue(key, fields, in: payload, topic: open, at: now)
         case .record(let open) where payload.questions.contains(where: { $0.key == open }):
             guard let text = fields["text"] else { throw AppActError("an answer needs a text") }
             let period = SubmissionPeriod(containing: serverTime(at: now), length: payload.periodLength)
@@ -138,7 +157,9 @@ extension FieldEngine {
         guard payload.issues.contains(where: { $0.key == issue }), let key = newKey() else {
             throw AppActError("no issue is called \(issue)")
         }
-        try add(key, .note(issue: issue, title: nil, text: text, isResolving: isResolving), in: payload, at: now)
+        try add(
+            key, .note(issue: issue, title: nil, topic: nil, text: text, isResolving: isResolving), in: payload,
+            at: now)
     }
 
     /// Gives up a record that the server has rejected.
@@ -156,7 +177,8 @@ extension FieldEngine {
         if payload.files.contains(where: { $0.key == key }) {
             try openFile(key)
         } else {
-            guard (payload.questions.map(\.key) + payload.issues.map(\.key)).contains(key) else {
+            let keys = payload.sections.map(\.key) + payload.questions.map(\.key) + payload.issues.map(\.key)
+            guard keys.contains(key) else {
                 throw AppActError("\(key) has no screen")
             }
         }

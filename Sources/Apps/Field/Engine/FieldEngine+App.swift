@@ -18,7 +18,9 @@ extension FieldEngine {
             if case .integer(let number)? = state.json("counter/\(name)") { Int(number) } else { 0 }
         }
         if let json = state.json("payload") {
-            guard let payload = FieldPayload(json) else { throw AppActError("the stored payload cannot be read") }
+            guard let payload = FieldPayload(json, scansTree: behavior.scansTree) else {
+                throw AppActError("the stored payload cannot be read")
+            }
             self.payload = payload
             payloadTag = state.json("tag")?.text
         }
@@ -26,6 +28,9 @@ extension FieldEngine {
             screen = .record(key)
         }
         pulledAt = counter("pulled")
+        pulledPeriod = counter("period")
+        isSignedIn = counter("session") != 0
+        language = state.json("language")?.text
         serverOffset = counter("offset")
         needsPull = counter("pull") != 0
         for (key, bytes) in state.values(under: "record/") {

@@ -146,9 +146,10 @@ extension FieldEngine {
                 store(new)
                 continue
             }
-            if file.key != new.key || file.title != new.title {
+            if file.key != new.key || file.title != new.title || file.url != new.url {
                 file.key = new.key
                 file.title = new.title
+                if behavior.updatesURLs { file.url = new.url }
                 store(file)
             }
         }

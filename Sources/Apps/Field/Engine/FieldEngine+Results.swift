@@ -19,6 +19,8 @@ extension FieldEngine {
             return pump(at: now)
         }
         switch activity {
+        case .session:
+            if response.isSuccess { setSignedIn(true) } else { signInFailed(at: now) }
         case .payload: payloadReceived(response, at: now)
         case .updates(let edits):
             if response.isSuccess, let results = response.json?["results"].array {
@@ -53,6 +55,7 @@ extension FieldEngine {
         sendTimes[number] = nil
         isUnreachable = true
         switch activity {
+        case .session: signInFailed(at: now)
         case .payload, .updates:
             if case .payload = activity { hasPullFailed = true }
             run?.mustRepeat = true
@@ -75,9 +78,22 @@ extension FieldEngine {
     /// The server rejects the user's credentials. What waits is sent after the next sign-in.
     private mutating func rejected(_ activity: Activity, of number: Int, at now: Instant) {
         needsSignIn = true
+        setSignedIn(false)
         if case .payload = activity { hasPullFailed = true }
         buffers[number] = nil
         arrived[number] = nil
+        run?.mustRepeat = true
+        endRun(at: now)
+    }
+
+    private mutating func setSignedIn(_ isSignedIn: Bool) {
+        self.isSignedIn = isSignedIn
+        commits.next.set("counter/session", json: isSignedIn ? .integer(1) : nil)
+    }
+
+    /// The sign-in has no result; another run follows.
+    private mutating func signInFailed(at now: Instant) {
+        if payload == nil { hasPullFailed = true }
         run?.mustRepeat = true
         endRun(at: now)
     }
@@ -86,7 +102,8 @@ extension FieldEngine {
         run?.hasPulled = true
         let isUnchanged = response.status == 304 && payload != nil
         let json = response.status == 200 ? response.json : nil
-        guard isUnchanged || json.flatMap({ FieldPayload($0) }) != nil else {
+        let received = json.flatMap { FieldPayload($0, scansTree: behavior.scansTree) }
+        guard let current = isUnchanged ? payload : received else {
             // The payload of the last pull stays visible.
             hasPullFailed = true
             run?.mustRepeat = true
@@ -96,9 +113,11 @@ extension FieldEngine {
         needsPull = false
         forcesPull = false
         pulledAt = clock.milliseconds(at: now)
+        pulledPeriod = SubmissionPeriod(containing: serverTime(at: now), length: current.periodLength).start
+        commits.next.set("counter/period", json: .integer(Int64(pulledPeriod)))
         commits.next.set("counter/pull", nil)
         commits.next.set("counter/pulled", json: .integer(Int64(pulledAt)))
-        guard let json, let payload = FieldPayload(json) else { return }
+        guard let json, let payload = received else { return }
         self.payload = payload
         payloadTag = response["ETag"]
         commits.next.set("payload", json: json)

@@ -28,6 +28,7 @@ extension FieldEngine {
             rows.append(
                 AppView.Row(key: key, fields: fields, isGrey: isGrey, error: error, hasMarker: error != nil))
         }
+        for section in stitched.sections { add(section.key, section.title, nil) }
         for question in stitched.questions {
             add(question.key, question.title, nil)
             for answer in question.answers {
@@ -68,12 +69,16 @@ extension FieldEngine {
                 return screen(of: question, in: stitched, fields)
             }
             if let issue = stitched.issues.first(where: { $0.key == key }) {
+                fields["path"] = path(to: issue.topic, in: stitched)
                 fields["state"] = issue.isResolved ? FieldText.resolved : FieldText.open
                 fields["notes"] = "\(issue.notes.count)"
                 fields["note"] = issue.notes.last?.text
                 fields["photos"] = "\(issue.photos.count)"
                 return AppView.Screen(
                     name: key.text, record: key, controls: ["add", "back", "note", "resolve"], fields: fields)
+            }
+            if let section = stitched.sections.first(where: { $0.key == key }) {
+                return screen(of: section, in: stitched, fields)
             }
             if let file = stitched.files.first(where: { $0.key == key }) { return screen(of: file, fields) }
             fallthrough
@@ -91,12 +96,38 @@ extension FieldEngine {
         return AppView.Screen(name: FieldText.loading, controls: [])
     }
 
+    /// Returns the titles of the project, the activity and the topic of a record; `nil` at the root.
+    private func path(to section: RecordKey?, in payload: FieldPayload) -> String? {
+        let path = payload.path(to: section)
+        return path.isEmpty ? nil : path.map(\.title).joined(separator: " / ")
+    }
+
+    /// A project, an activity or a topic with the numbers of its questions and open issues, also of those further down.
+    private func screen(
+        of section: FieldPayload.Section, in payload: FieldPayload, _ fields: RecordFields
+    ) -> AppView.Screen {
+        // A section comes before those in it.
+        var inside: Set<RecordKey?> = [section.key]
+        for other in payload.sections where other.parent != nil && inside.contains(other.parent) {
+            inside.insert(other.key)
+        }
+        var fields = fields
+        fields["path"] = path(to: section.key, in: payload)
+        fields["questions"] = "\(payload.questions.count { inside.contains($0.topic) })"
+        fields["open"] = "\(payload.issues.count { inside.contains($0.topic) && !$0.isResolved })"
+        return AppView.Screen(
+            name: section.key.text, record: section.key,
+            controls: section.level == .topic ? ["add", "back"] : ["back"],
+            fields: fields)
+    }
+
     /// A question with its input: the answer of this period.
     private func screen(
         of question: FieldPayload.Question, in payload: FieldPayload, _ fields: RecordFields
     ) -> AppView.Screen {
         var fields = fields
         let answer = shownPeriod.flatMap { payload.answer(to: question.key, in: $0) }
+        fields["path"] = path(to: question.topic, in: payload)
         fields["input"] = answer?.text ?? ""
         fields["answers"] = "\(question.answers.count)"
         return AppView.Screen(
@@ -125,7 +156,7 @@ extension FieldEngine {
 extension FieldRecord {
     /// The record that is shown for it: a note is shown with its issue.
     var shownKey: RecordKey {
-        if case .note(let issue, _, _, _) = content { issue } else { key }
+        if case .note(let issue, _, _, _, _) = content { issue } else { key }
     }
 }
 

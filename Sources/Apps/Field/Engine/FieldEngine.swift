@@ -1,6 +1,6 @@
 //  Field/Engine: the decisions of the field app.
 //
-//  Owns: the payload and the records that are stitched into it, groups by submission period, runs (push, pull, photos,
+//  Owns: the sign-in, the payload and the records that are stitched into it, groups by submission period, runs (push, pull, photos,
 //  files), the policy about interfaces, the daily pull, resumable transfers, the quota of files.
 //
 //  Does not own: connections (Client/App), sockets, files and clocks (drivers), the server (FieldService).
@@ -56,6 +56,8 @@ public struct FieldEngine: AppEngine {
 
     /// The purpose of a request.
     enum Activity: Hashable, Sendable {
+        /// The sign-in, before all other requests.
+        case session
         case payload
         /// A push, with the edits of its records.
         case updates([RecordKey: Int])
@@ -96,8 +98,14 @@ public struct FieldEngine: AppEngine {
     var payloadTag: String?
     /// The milliseconds since 1970 of the device's clock at the last pull; 0 for none.
     var pulledAt = 0
+    /// The beginning of the submission period in which the payload was pulled.
+    var pulledPeriod = 0
     /// The difference of the server's clock from that of the device, in milliseconds.
     var serverOffset = 0
+    /// Whether the server has accepted the user's credentials, and has not rejected them since.
+    var isSignedIn = false
+    /// The language of the device; `nil` for that of the server.
+    var language: String?
     /// Whether the server has got records that the payload may not have.
     var needsPull = false
     var records: [RecordKey: FieldRecord] = [:]
@@ -329,6 +337,7 @@ public struct FieldEngine: AppEngine {
 
     private mutating func step(at now: Instant) {
         while let run {
+            if behavior.signsInFirst, !isSignedIn { return send(.session, at: now) }
             switch run.phase {
             case .push:
                 if let batch = nextBatch(at: now) { return send(.updates(batch), at: now) }
@@ -355,9 +364,10 @@ public struct FieldEngine: AppEngine {
     }
 
     /// Returns whether the payload is to be pulled: there is none, the server has got records since, the user wants it, or
-    /// it is of another calendar day.
+    /// it is of another submission period or calendar day.
     private func mustPull(at now: Instant) -> Bool {
         if payload == nil || needsPull || forcesPull { return true }
+        if behavior.pullsEachPeriod, let shownPeriod, shownPeriod.start != pulledPeriod { return true }
         return behavior.pullsDaily
             && calendar.isStale(readAt: pulledAt, now: clock.milliseconds(at: now))
     }
@@ -379,10 +389,14 @@ public struct FieldEngine: AppEngine {
 
     private func request(for activity: Activity, number: Int) -> AppRequest? {
         switch activity {
+        case .session: return AppRequest(number: number, method: "PUT", target: "\(Self.basePath)/session")
         case .payload:
             var request = AppRequest(number: number, method: "GET", target: "\(Self.basePath)/payload", json: nil)
             if payload != nil, let payloadTag {
                 request.fields.append((name: "If-None-Match", value: payloadTag))
+            }
+            if let language, behavior.languageChange != .ignored {
+                request.fields.append((name: "Accept-Language", value: language))
             }
             return request
         case .updates(let edits):
@@ -405,7 +419,7 @@ public struct FieldEngine: AppEngine {
         case .file(let id, let range):
             guard let file = files[id] else { return nil }
             return AppRequest(
-                number: number, method: "GET", target: "\(Self.basePath)/files/\(file.key)",
+                number: number, method: "GET", target: file.url,
                 fields: [
                     (name: "Range", value: "bytes=\(range.lowerBound)-\(range.upperBound - 1)"),
                     (name: "If-Range", value: file.entityTag),

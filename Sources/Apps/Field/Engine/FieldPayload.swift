@@ -1,9 +1,21 @@
 internal import Client
 internal import NotesContract
-internal import Wire
 
-/// The payload: everything that the server shows, in one document. Records of the device are stitched into it.
+/// The payload: everything that the server shows, in one document, which is a tree of projects, activities and topics with
+/// questions and issues. Records of the device are stitched into it.
 struct FieldPayload: Hashable, Sendable {
+    /// A project, an activity or a topic.
+    struct Section: Hashable, Sendable {
+        /// The levels of the tree from the root.
+        enum Level: Int, Hashable, Sendable { case project, activity, topic }
+
+        let key: RecordKey
+        let level: Level
+        let title: String
+        /// The project of an activity, the activity of a topic.
+        let parent: RecordKey?
+    }
+
     struct Answer: Hashable, Sendable {
         let key: RecordKey
         let start: Int
@@ -14,6 +26,8 @@ struct FieldPayload: Hashable, Sendable {
 
     struct Question: Hashable, Sendable {
         let key: RecordKey
+        /// The topic; `nil` at the root.
+        let topic: RecordKey?
         let title: String
         var answers: [Answer]
     }
@@ -33,6 +47,8 @@ struct FieldPayload: Hashable, Sendable {
 
     struct Issue: Hashable, Sendable {
         let key: RecordKey
+        /// The topic; `nil` at the root.
+        let topic: RecordKey?
         let title: String
         var notes: [Note]
         var photos: [Photo]
@@ -46,6 +62,8 @@ struct FieldPayload: Hashable, Sendable {
         let title: String
         let bytes: Int
         let digest: AttachmentDigest
+        /// The target of its requests, a path of the service.
+        let url: String
     }
 
     /// The greatest length of a submission period, and of its grace, in milliseconds.
@@ -58,70 +76,12 @@ struct FieldPayload: Hashable, Sendable {
     let grace: Int
     /// The calendar by which days begin.
     let calendar: FieldCalendar
+    /// The projects, activities and topics, each before those in it.
+    let sections: [Section]
     var questions: [Question]
     var issues: [Issue]
+    /// The files of the whole tree.
     let files: [File]
-
-    /// Reads a payload; `nil` if a part of it is missing or invalid.
-    init?(_ json: JSONValue) {
-        func integer(_ json: JSONValue) -> Int? {
-            if case .integer(let number) = json, number >= 0 { Int(exactly: number) } else { nil }
-        }
-        func all<Value>(_ json: JSONValue, _ make: (JSONValue) -> Value?) -> [Value]? {
-            guard case .array(let elements) = json else { return nil }
-            let values = elements.compactMap(make)
-            return values.count == elements.count ? values : nil
-        }
-        func named(_ json: JSONValue) -> (key: RecordKey, title: String)? {
-            guard let key = json["key"].text.flatMap({ RecordKey($0) }), let title = json["title"].text else {
-                return nil
-            }
-            return (key, title)
-        }
-        guard let cursor = integer(json["cursor"]), let length = integer(json["period"]["length"]),
-            (1...Self.periodMillisecondsMax).contains(length), let grace = integer(json["period"]["grace"]),
-            grace <= Self.periodMillisecondsMax, let calendar = FieldCalendar(json["zone"])
-        else { return nil }
-        self.calendar = calendar
-        self.cursor = cursor
-        periodLength = length
-        self.grace = grace
-        let questions = all(json["questions"]) { json -> Question? in
-            guard let (key, title) = named(json) else { return nil }
-            let answers = all(json["answers"]) { json -> Answer? in
-                guard let key = json["key"].text.flatMap({ RecordKey($0) }), let start = integer(json["start"]),
-                    let time = integer(json["at"]), let edit = integer(json["edit"]), let text = json["text"].text
-                else { return nil }
-                return Answer(key: key, start: start, time: time, edit: edit, text: text)
-            }
-            return answers.map { Question(key: key, title: title, answers: $0) }
-        }
-        let issues = all(json["issues"]) { json -> Issue? in
-            guard let (key, title) = named(json) else { return nil }
-            let notes = all(json["notes"]) { json -> Note? in
-                guard let key = json["key"].text.flatMap({ RecordKey($0) }), let time = integer(json["at"]),
-                    let text = json["text"].text
-                else { return nil }
-                return Note(key: key, time: time, text: text, isResolving: json["resolves"] == .bool(true))
-            }
-            let photos = all(json["photos"]) { json -> Photo? in
-                guard let (key, title) = named(json), let bytes = integer(json["bytes"]) else { return nil }
-                return Photo(key: key, title: title, bytes: bytes)
-            }
-            guard let notes, let photos else { return nil }
-            return Issue(key: key, title: title, notes: notes, photos: photos)
-        }
-        let files = all(json["files"]) { json -> File? in
-            guard let (key, title) = named(json), let bytes = integer(json["bytes"]),
-                let digest = json["digest"].text.flatMap({ AttachmentDigest(field: "sha-256=:\($0):") })
-            else { return nil }
-            return File(key: key, title: title, bytes: bytes, digest: digest)
-        }
-        guard let questions, let issues, let files else { return nil }
-        self.questions = questions
-        self.issues = issues
-        self.files = files
-    }
 
     /// Returns whether the payload has a record, in this or a later state.
     func contains(_ record: FieldRecord) -> Bool {
@@ -129,7 +89,7 @@ struct FieldPayload: Hashable, Sendable {
         case .answer(let question, _):
             questions.first { $0.key == question }?.answers.contains { $0.key == record.key && $0.edit >= record.edit }
                 ?? false
-        case .note(let issue, _, _, _):
+        case .note(let issue, _, _, _, _):
             issues.first { $0.key == issue }?.notes.contains { $0.key == record.key } ?? false
         case .photo(let issue, _, _, _):
             issues.first { $0.key == issue }?.photos.contains { $0.key == record.key } ?? false
@@ -152,14 +112,14 @@ struct FieldPayload: Hashable, Sendable {
                 } else {
                     stitched.questions[index].answers.append(answer)
                 }
-            case .note(let issue, let title, let text, let isResolving):
+            case .note(let issue, let title, let topic, let text, let isResolving):
                 let note = Note(key: record.key, time: record.time, text: text, isResolving: isResolving)
                 if let index = stitched.issues.firstIndex(where: { $0.key == issue }) {
                     if !stitched.issues[index].notes.contains(where: { $0.key == record.key }) {
                         stitched.issues[index].notes.append(note)
                     }
                 } else if let title {
-                    stitched.issues.append(Issue(key: issue, title: title, notes: [note], photos: []))
+                    stitched.issues.append(Issue(key: issue, topic: topic, title: title, notes: [note], photos: []))
                 }
             case .photo(let issue, let title, let bytes, _):
                 guard let index = stitched.issues.firstIndex(where: { $0.key == issue }),
@@ -169,6 +129,12 @@ struct FieldPayload: Hashable, Sendable {
             }
         }
         return stitched
+    }
+
+    /// Returns the section with a key and those that contain it, from the project on.
+    func path(to section: RecordKey?) -> [Section] {
+        guard let section = sections.first(where: { $0.key == section }) else { return [] }
+        return path(to: section.parent) + [section]
     }
 
     /// Returns the answer to a question in a period; the last one if there are several.

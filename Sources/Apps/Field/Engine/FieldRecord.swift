@@ -7,8 +7,8 @@ struct FieldRecord: Hashable, Sendable {
     enum Content: Hashable, Sendable {
         /// An answer to a question.
         case answer(question: RecordKey, text: String)
-        /// A note to an issue; the first one of a new issue has its title.
-        case note(issue: RecordKey, title: String?, text: String, isResolving: Bool)
+        /// A note to an issue; the first one of a new issue has its title, and its topic if it has one.
+        case note(issue: RecordKey, title: String?, topic: RecordKey?, text: String, isResolving: Bool)
         /// A photo of an issue.
         case photo(issue: RecordKey, title: String, bytes: Int, digest: String)
     }
@@ -46,10 +46,11 @@ struct FieldRecord: Hashable, Sendable {
                 "key": .text(key.text), "question": .text(question.text), "at": .integer(Int64(time)),
                 "edit": .integer(Int64(edit)), "text": .text(text),
             ]
-        case .note(let issue, let title, let text, let isResolving):
+        case .note(let issue, let title, let topic, let text, let isResolving):
             [
                 "key": .text(key.text), "issue": .text(issue.text), "title": title.map { .text($0) } ?? .null,
-                "at": .integer(Int64(time)), "text": .text(text), "resolves": .bool(isResolving),
+                "topic": topic.map { .text($0.text) } ?? .null, "at": .integer(Int64(time)), "text": .text(text),
+                "resolves": .bool(isResolving),
             ]
         case .photo(let issue, let title, let bytes, let digest):
             [
@@ -91,7 +92,8 @@ extension FieldRecord {
         case "notes":
             guard let issue = key("issue"), let text = record["text"].text else { return nil }
             content = .note(
-                issue: issue, title: record["title"].text, text: text, isResolving: record["resolves"] == .bool(true))
+                issue: issue, title: record["title"].text, topic: key("topic"), text: text,
+                isResolving: record["resolves"] == .bool(true))
         case "photos":
             guard let issue = key("issue"), let title = record["title"].text,
                 case .integer(let bytes) = record["bytes"], let digest = record["digest"].text

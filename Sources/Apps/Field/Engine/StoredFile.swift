@@ -10,6 +10,8 @@ struct StoredFile: Hashable, Sendable {
     /// The file of the server.
     var key: RecordKey
     var title: String
+    /// The target of its requests.
+    var url: String
     let size: Int
     let digest: AttachmentDigest
     /// The number of bytes in the store.
@@ -30,6 +32,7 @@ struct StoredFile: Hashable, Sendable {
     init(_ file: FieldPayload.File) {
         key = file.key
         title = file.title
+        url = file.url
         size = file.bytes
         digest = file.digest
     }
@@ -79,7 +82,7 @@ struct StoredFile: Hashable, Sendable {
 
     var stored: JSONValue {
         [
-            "key": .text(key.text), "title": .text(title), "bytes": .integer(Int64(size)),
+            "key": .text(key.text), "title": .text(title), "url": .text(url), "bytes": .integer(Int64(size)),
             "received": .integer(Int64(received)), "pulled": .bool(isPulled), "failed": .bool(hasFailed),
             "pinned": .bool(isPinned), "opened": .integer(Int64(opened)),
         ]
@@ -89,11 +92,13 @@ struct StoredFile: Hashable, Sendable {
     init?(id: String, _ json: JSONValue, pieces: [[UInt8]]) {
         guard let digest = AttachmentDigest(field: "sha-256=:\(id):"),
             let key = json["key"].text.flatMap({ RecordKey($0) }), let title = json["title"].text,
-            case .integer(let size) = json["bytes"], case .integer(let received) = json["received"],
+            let url = json["url"].text, case .integer(let size) = json["bytes"],
+            case .integer(let received) = json["received"],
             case .integer(let opened) = json["opened"], pieces.reduce(0, { $0 + $1.count }) == Int(received)
         else { return nil }
         self.key = key
         self.title = title
+        self.url = url
         self.size = Int(size)
         self.digest = digest
         self.received = Int(received)

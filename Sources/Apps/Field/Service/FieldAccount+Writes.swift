@@ -109,6 +109,7 @@ extension FieldAccount {
             guard let title = record["title"].text, Self.isText(title, FieldService.Limits.titleBytesMax),
                 !order.contains(where: { $0.key.hasSameBytes(as: issue) })
             else { return .rejected("unknown issue") }
+            if let topic = record["topic"].text, !place(issue, in: topic) { return .rejected("unknown topic") }
             issues[ByteKey(issue)] = Issue(title: title)
             order.append((issue, .issue))
         }

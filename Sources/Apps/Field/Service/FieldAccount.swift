@@ -5,7 +5,7 @@ internal import Wire
 /// The records of one user.
 struct FieldAccount: Sendable {
     struct Question: Sendable {
-        let title: String
+        var title: String
         let choices: [String]
     }
 
@@ -19,7 +19,7 @@ struct FieldAccount: Sendable {
     }
 
     struct Issue: Sendable {
-        let title: String
+        var title: String
         var notes: [(key: String, note: Note)] = []
         var photos: [String] = []
         var isResolved: Bool { notes.contains { $0.note.isResolving } }
@@ -39,6 +39,12 @@ struct FieldAccount: Sendable {
     private(set) var calendar = FieldCalendar.utc
     /// The number of changes so far.
     var cursor = 0
+    /// The titles of projects, activities and topics.
+    var sections: [ByteKey: String] = [:]
+    /// The records that contain others.
+    private(set) var parents: [ByteKey: String] = [:]
+    /// The titles in other languages.
+    private var titles: [ByteKey: [String: String]] = [:]
     var questions: [ByteKey: Question] = [:]
     var answers: [ByteKey: Answer] = [:]
     var issues: [ByteKey: Issue] = [:]
@@ -59,25 +65,38 @@ struct FieldAccount: Sendable {
         func isNew(_ key: String) -> Bool {
             Self.isKey(key) && !order.contains { $0.key.hasSameBytes(as: key) }
         }
-        func isTitle(_ title: String) -> Bool { (1...FieldService.Limits.titleBytesMax).contains(title.utf8.count) }
         switch record {
+        case .section(let kind, let key, let title):
+            guard FieldServerRecord.Kind.sections.contains(kind), isNew(key), Self.isTitle(title) else { return false }
+            sections[ByteKey(key)] = title
+            order.append((key, kind))
         case .question(let key, let title, let choices):
-            guard isNew(key), isTitle(title) else { return false }
+            guard isNew(key), Self.isTitle(title) else { return false }
             questions[ByteKey(key)] = Question(title: title, choices: choices)
             order.append((key, .question))
         case .issue(let key, let title, let text):
             let first = "\(key)-0"
-            guard isNew(key), isTitle(title), Self.isKey(first) else { return false }
+            guard isNew(key), Self.isTitle(title), Self.isKey(first) else { return false }
             notes.insert(ByteKey(first))
             issues[ByteKey(key)] = Issue(
                 title: title, notes: [(first, Note(time: 0, text: text, isResolving: false))])
             order.append((key, .issue))
         case .file(let key, let title, let bytes):
-            guard isNew(key), isTitle(title), (0...FieldService.Limits.fileBytesMax).contains(bytes) else {
+            guard isNew(key), Self.isTitle(title), (0...FieldService.Limits.fileBytesMax).contains(bytes) else {
                 return false
             }
             files[ByteKey(key)] = FieldFile(title: title, size: bytes)
             order.append((key, .file))
+        case .place(let key, let parent):
+            guard let kind = kind(of: key), let above = self.kind(of: parent), kind.parents.contains(above),
+                parents[ByteKey(key)] == nil
+            else { return false }
+            parents[ByteKey(key)] = parent
+        case .translation(let key, let language, let title):
+            guard let kind = kind(of: key), kind != .answer, kind != .photo, FieldLanguage.isValid(language),
+                Self.isTitle(title)
+            else { return false }
+            titles[ByteKey(key), default: [:]][language] = title
         case .schedule(let length, let grace, let calendar):
             let range = 0...FieldService.Limits.periodMillisecondsMax
             guard length > 0, range.contains(length), range.contains(grace) else { return false }
@@ -89,34 +108,47 @@ struct FieldAccount: Sendable {
         return true
     }
 
-    /// Changes the title of a question, an issue or a file, or the size of a file; deletes it without both.
+    static func isTitle(_ title: String) -> Bool { (1...FieldService.Limits.titleBytesMax).contains(title.utf8.count) }
+
+    private func kind(of key: String) -> FieldServerRecord.Kind? {
+        order.first { $0.key.hasSameBytes(as: key) }?.kind
+    }
+
+    /// Puts a new issue into a topic. Returns whether there is such a topic.
+    mutating func place(_ issue: String, in topic: String) -> Bool {
+        guard kind(of: topic) == .topic else { return false }
+        parents[ByteKey(issue)] = topic
+        return true
+    }
+
+    /// Changes the title of a section, a question, an issue or a file, or the size of a file; deletes it without both, if
+    /// nothing is in it.
     mutating func change(_ key: String, title: String?, text: String?) -> Bool {
         let id = ByteKey(key)
         guard let index = order.firstIndex(where: { $0.key.hasSameBytes(as: key) }) else { return false }
+        let kind = order[index].kind
         if title == nil, text == nil {
-            switch order[index].kind {
-            case .question: questions[id] = nil
-            case .issue: issues[id] = nil
-            case .file: files[id] = nil
-            case .answer, .photo: return false
+            guard kind != .answer, kind != .photo, !parents.values.contains(where: { $0.hasSameBytes(as: key) }) else {
+                return false
             }
+            sections[id] = nil
+            questions[id] = nil
+            issues[id] = nil
+            files[id] = nil
+            parents[id] = nil
+            titles[id] = nil
             order.remove(at: index)
-        } else {
-            switch order[index].kind {
-            case .question:
-                guard let old = questions[id], let title else { return false }
-                questions[id] = Question(title: title, choices: old.choices)
-            case .issue:
-                guard let old = issues[id], let title else { return false }
-                issues[id] = Issue(title: title, notes: old.notes, photos: old.photos)
-            case .file:
-                let size = text.map { Int($0) } ?? files[id]?.bytes.count
-                guard let old = files[id], let size, (0...FieldService.Limits.fileBytesMax).contains(size) else {
-                    return false
-                }
-                files[id] = FieldFile(title: title ?? old.title, size: size)
-            case .answer, .photo: return false
+        } else if kind == .file {
+            let size = text.map { Int($0) } ?? files[id]?.bytes.count
+            guard let old = files[id], let size, (0...FieldService.Limits.fileBytesMax).contains(size) else {
+                return false
             }
+            files[id] = FieldFile(title: title ?? old.title, size: size)
+        } else {
+            guard let title, kind != .answer, kind != .photo else { return false }
+            sections[id]? = title
+            questions[id]?.title = title
+            issues[id]?.title = title
         }
         cursor += 1
         return true
@@ -129,6 +161,7 @@ struct FieldAccount: Sendable {
                 FieldServerRecord(key: key, kind: kind, title: title, text: text, revision: revision)
             }
             switch kind {
+            case .project, .activity, .topic: return sections[id].map { record($0, nil) }
             case .question: return questions[id].map { record($0.title, nil) }
             case .answer:
                 return answers[id].map {
@@ -151,6 +184,9 @@ struct FieldAccount: Sendable {
     mutating func respond(to request: FieldRequest, history: Int) -> FieldResult {
         let (segments, method) = (request.segments, request.method)
         switch segments.first {
+        case "session"? where segments.count == 1:
+            // The user is authenticated already.
+            return method == "PUT" ? FieldResult(204) : notAllowed("PUT")
         case "payload"? where segments.count == 1:
             return method == "GET" ? payload(request, history) : notAllowed("GET")
         case "events"? where segments.count == 1:
@@ -181,63 +217,102 @@ struct FieldAccount: Sendable {
     // MARK: The payload
 
     private func payload(_ request: FieldRequest, _ history: Int) -> FieldResult {
-        // After a restoration, a cursor stands for another content.
-        let tag = history == 0 ? "\"\(cursor)\"" : "\"\(cursor)-\(history)\""
-        guard request.field("If-None-Match") != tag else { return FieldResult(304).with("ETag", tag) }
-        var byQuestion: [ByteKey: [JSONValue]] = [:]
-        for (key, kind) in order where kind == .answer {
-            guard let answer = answers[ByteKey(key)] else { continue }
-            byQuestion[ByteKey(answer.question), default: []].append([
-                "key": .text(key), "start": .integer(Int64(answer.start)), "at": .integer(Int64(answer.time)),
-                "edit": .integer(Int64(answer.edit)), "text": .text(answer.text),
-            ])
+        let language = request.field("Accept-Language").flatMap { language in
+            titles.values.contains { $0[language] != nil } ? language : nil
         }
-        var parts: [FieldServerRecord.Kind: [JSONValue]] = [:]
+        // After a restoration, a cursor stands for another content.
+        let parts = ["\(cursor)", history == 0 ? nil : "\(history)", language].compactMap(\.self)
+        let tag = "\"\(parts.joined(separator: "-"))\""
+        func result(_ result: FieldResult) -> FieldResult { result.with("ETag", tag).with("Vary", "Accept-Language") }
+        guard request.field("If-None-Match") != tag else { return result(FieldResult(304)) }
+        var tree = PayloadTree(language: language)
         for (key, kind) in order {
-            let id = ByteKey(key)
-            switch kind {
-            case .question:
-                guard let question = questions[id] else { continue }
-                parts[kind, default: []].append([
-                    "key": .text(key), "title": .text(question.title), "answers": .array(byQuestion[id] ?? []),
-                ])
-            case .issue:
-                guard let issue = issues[id] else { continue }
-                parts[kind, default: []].append([
-                    "key": .text(key), "title": .text(issue.title),
-                    "notes": .array(
-                        issue.notes.map { key, note in
-                            [
-                                "key": .text(key), "at": .integer(Int64(note.time)), "text": .text(note.text),
-                                "resolves": .bool(note.isResolving),
-                            ]
-                        }),
-                    "photos": .array(
-                        issue.photos.compactMap { key in
-                            guard let photo = photos[ByteKey(key)], photo.isComplete else { return nil }
-                            return [
-                                "key": .text(key), "title": .text(photo.title), "bytes": .integer(Int64(photo.size)),
-                                "digest": .text(photo.digest.description),
-                            ]
-                        }),
-                ])
-            case .file:
-                guard let file = files[id] else { continue }
-                parts[kind, default: []].append([
-                    "key": .text(key), "title": .text(file.title), "bytes": .integer(Int64(file.bytes.count)),
-                    "digest": .text(file.digest.description),
-                ])
-            case .answer, .photo: continue
+            if kind == .answer {
+                if let question = answers[ByteKey(key)]?.question {
+                    tree.answers[ByteKey(question), default: []].append(key)
+                }
+            } else {
+                tree.children[parents[ByteKey(key)].map { ByteKey($0) }, default: []].append((key, kind))
             }
         }
-        var object: JSONObject = [
-            "cursor": .integer(Int64(cursor)),
-            "period": ["length": .integer(Int64(periodLength)), "grace": .integer(Int64(grace))],
-            "questions": .array(parts[.question] ?? []), "issues": .array(parts[.issue] ?? []),
-            "files": .array(parts[.file] ?? []),
-        ]
+        var object = JSONObject()
+        object["cursor"] = .integer(Int64(cursor))
+        object["period"] = ["length": .integer(Int64(periodLength)), "grace": .integer(Int64(grace))]
         if calendar != .utc { object["zone"] = calendar.json }
-        return FieldResult(200, .object(object)).with("ETag", tag)
+        object["language"] = language.map { .text($0) }
+        add([.project, .question, .issue], in: nil, to: &object, tree)
+        return result(FieldResult(200, .object(object)))
+    }
+
+    /// The order of a payload's parts.
+    private struct PayloadTree {
+        let language: String?
+        /// The records at the root (`nil`) and in others.
+        var children: [ByteKey?: [(key: String, kind: FieldServerRecord.Kind)]] = [:]
+        /// The answers to questions.
+        var answers: [ByteKey: [String]] = [:]
+    }
+
+    /// Adds the members with the records of some kinds in another one, and `files` if it has files.
+    private func add(
+        _ kinds: [FieldServerRecord.Kind], in parent: ByteKey?, to object: inout JSONObject, _ tree: PayloadTree
+    ) {
+        let children = tree.children[parent] ?? []
+        for kind in kinds + [.file] {
+            let found = children.filter { $0.kind == kind }.compactMap { json(of: $0.key, kind, tree) }
+            if kind != .file || !found.isEmpty { object[kind.member] = .array(found) }
+        }
+    }
+
+    /// Returns a record of the payload with what is in it.
+    private func json(of key: String, _ kind: FieldServerRecord.Kind, _ tree: PayloadTree) -> JSONValue? {
+        let id = ByteKey(key)
+        var object: JSONObject = ["key": .text(key)]
+        func title(_ title: String) -> JSONValue { .text(tree.language.flatMap { titles[id]?[$0] } ?? title) }
+        switch kind {
+        case .project, .activity, .topic:
+            guard let name = sections[id] else { return nil }
+            object["title"] = title(name)
+        case .question:
+            guard let question = questions[id] else { return nil }
+            object["title"] = title(question.title)
+            object["answers"] = .array(
+                (tree.answers[id] ?? []).compactMap { key in
+                    answers[ByteKey(key)].map {
+                        [
+                            "key": .text(key), "start": .integer(Int64($0.start)), "at": .integer(Int64($0.time)),
+                            "edit": .integer(Int64($0.edit)), "text": .text($0.text),
+                        ]
+                    }
+                })
+        case .issue:
+            guard let issue = issues[id] else { return nil }
+            object["title"] = title(issue.title)
+            object["notes"] = .array(
+                issue.notes.map { key, note in
+                    [
+                        "key": .text(key), "at": .integer(Int64(note.time)), "text": .text(note.text),
+                        "resolves": .bool(note.isResolving),
+                    ]
+                })
+            object["photos"] = .array(
+                issue.photos.compactMap { key in
+                    guard let photo = photos[ByteKey(key)], photo.isComplete else { return nil }
+                    return [
+                        "key": .text(key), "title": .text(photo.title), "bytes": .integer(Int64(photo.size)),
+                        "digest": .text(photo.digest.description),
+                    ]
+                })
+        case .file:
+            guard let file = files[id] else { return nil }
+            object["title"] = title(file.title)
+            object["bytes"] = .integer(Int64(file.bytes.count))
+            object["digest"] = .text(file.digest.description)
+            object["url"] = .text("\(FieldService.basePath)/files/\(key)")
+        case .answer, .photo: return nil
+        }
+        add(kind.children, in: id, to: &object, tree)
+        return .object(object)
     }
 
     // MARK: Events

@@ -77,7 +77,7 @@ public final class FieldService: Sendable {
         state.withLock { $0.accounts[ByteKey(user)]?.shownRecords ?? [] }
     }
 
-    /// Changes a question, an issue or a file as its author would, or deletes it without a title and a text. The text of a
+    /// Changes a section, a question, an issue or a file as its author would, or deletes it without a title and a text. The text of a
     /// file is its size in bytes. Returns whether there is such a record.
     public func change(_ key: String, title: String?, text: String?, owner: String) -> Bool {
         state.withLock { $0.accounts[ByteKey(owner)]?.change(key, title: title, text: text) ?? false }
@@ -116,6 +116,13 @@ public final class FieldService: Sendable {
 
 /// A record that the service has at the start.
 public enum FieldSeed: Hashable, Sendable {
+    /// A project, an activity or a topic.
+    case section(kind: FieldServerRecord.Kind, key: String, title: String)
+    /// The record that contains an earlier one: a project has activities, an activity topics, a topic questions and issues;
+    /// a file can be in each of them.
+    case place(key: String, parent: String)
+    /// The title of an earlier record in another language.
+    case translation(key: String, language: String, title: String)
     /// A question.
     ///
     /// - choices: The possible answers; empty for any text.
@@ -132,7 +139,29 @@ public enum FieldSeed: Hashable, Sendable {
 /// A record of the service as its user sees it.
 public struct FieldServerRecord: Hashable, Sendable {
     /// A kind of record.
-    public enum Kind: String, CaseIterable, Hashable, Sendable { case question, answer, issue, photo, file }
+    public enum Kind: String, CaseIterable, Hashable, Sendable {
+        case project, activity, topic, question, answer, issue, photo, file
+
+        /// The kinds of sections, each in the one before it.
+        public static let sections: [Kind] = [.project, .activity, .topic]
+
+        /// The kinds of the records that can contain it.
+        public var parents: [Kind] {
+            switch self {
+            case .activity: [.project]
+            case .topic: [.activity]
+            case .question, .issue: [.topic]
+            case .file: Kind.sections + [.question, .issue]
+            case .project, .answer, .photo: []
+            }
+        }
+
+        /// The kinds of a payload's records in it, besides files.
+        var children: [Kind] { [.activity, .topic, .question, .issue].filter { $0.parents.contains(self) } }
+
+        /// The member of a payload's object with records of the kind.
+        var member: String { self == .activity ? "activities" : "\(rawValue)s" }
+    }
 
     /// The identifier.
     public let key: String
@@ -141,7 +170,7 @@ public struct FieldServerRecord: Hashable, Sendable {
     /// The title; of an answer the date of the beginning of its period.
     public let title: String
     /// The text of an answer, the state of an issue (`open` or `resolved`), the size of a photo, `available` for a file;
-    /// `nil` for a question.
+    /// `nil` for a section and a question.
     public let text: String?
     /// The number of its changes.
     public let revision: Int

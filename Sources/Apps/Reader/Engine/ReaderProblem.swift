@@ -78,6 +78,11 @@ public enum ReaderText {
     public static let sent = "sent"
     /// The message after the user has chosen that a form is sent later.
     public static let sentLater = "sent-later"
+    /// The push notice about a form that the service has accepted.
+    public static let pushedResult = "\(service) has your feedback."
+    /// The push notice about a form that the service has rejected.
+    public static let pushedRejection =
+        "\(service) does not accept your feedback. Open \(service) to change or discard it."
     /// The value of an input that the user has filled in and that is not shown.
     public static let concealed = "concealed"
     /// The value of an additional part of a page that could not be got.

@@ -26,7 +26,7 @@ public final class ReaderService: Sendable {
     public enum Limits {
         /// The longest operation id in bytes.
         public static let operationBytesMax = 255
-        /// The maximum number of results of operations that are kept per user; the oldest are dropped.
+        /// The maximum number of results of operations, and of push notices, that are kept per user; the oldest are dropped.
         public static let resultsMax = 1_000
         /// The maximum number of articles and profiles per user.
         public static let recordsMax = 10_000
@@ -77,6 +77,12 @@ public final class ReaderService: Sendable {
     /// whether there is such a record.
     public func change(_ key: String, title: String?, text: String?, owner: String) -> Bool {
         shelves.withLock { $0[ByteKey(owner)]?.change(key, title: title, text: text) ?? false }
+    }
+
+    /// Returns the text of the push notice about the result of a form that is the key mechanic of the app, a feedback; `nil`
+    /// if the operation has no result.
+    public func pushNotice(ofOperation operation: String) -> String? {
+        shelves.withLock { shelves in shelves.values.lazy.compactMap { $0.notice(of: operation) }.first }
     }
 
     /// Returns the restoration of everything that the service stores now.

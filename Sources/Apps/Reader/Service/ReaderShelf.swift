@@ -14,6 +14,8 @@ struct ReaderShelf: Sendable {
     private var operations: [ByteKey: Operation] = [:]
     /// The operation ids in the order of their executions.
     private var operationOrder: [ByteKey] = []
+    /// The texts of push notices by operation id, and the ids in the order of the notices.
+    private var notices: (texts: [ByteKey: String], order: [ByteKey]) = ([:], [])
 
     private var sorted: [ReaderRecord] { records.sorted { $0.key < $1.key }.map(\.value) }
     private var articles: [ReaderRecord] { sorted.filter { $0.kind == .article } }
@@ -168,12 +170,31 @@ struct ReaderShelf: Sendable {
             return result
         }
         var result = isFeedback ? addFeedback(fields) : addAccount(fields, password: password)
+        if isFeedback { addNotice(of: operation, result.status) }
         guard result.status == 201 else { return result }
         result.entityTag = Self.entityTag(of: result.body, revision: 1)
         if operationOrder.count >= ReaderService.Limits.resultsMax { operations[operationOrder.removeFirst()] = nil }
         operationOrder.append(operation)
         operations[operation] = Operation(fingerprint: fingerprint, result: result)
         return result
+    }
+
+    /// Returns the text of the push notice about an operation.
+    func notice(of operation: String) -> String? { notices.texts[ByteKey(operation)] }
+
+    /// Keeps the text of a push notice about the result of a feedback. A result that may change has none.
+    private mutating func addNotice(of operation: ByteKey, _ status: Int) {
+        let text: String
+        switch status {
+        case 201: text = ReaderText.pushedResult
+        case 422: text = ReaderText.pushedRejection
+        default: return
+        }
+        if notices.texts.updateValue(text, forKey: operation) != nil { return }
+        notices.order.append(operation)
+        if notices.order.count > ReaderService.Limits.resultsMax {
+            notices.texts[notices.order.removeFirst()] = nil
+        }
     }
 
     private mutating func addFeedback(_ fields: JSONObject) -> ReaderResult {

@@ -28,6 +28,7 @@ final class World {
     private var writers: [Writer] = []
     let server: Server
     var recorder = HistoryRecorder()
+    private var pushes: PushNotices?
 
     private var director: ScenarioDirector
     private var queue = EventQueue()
@@ -57,6 +58,7 @@ final class World {
             throw SetupError(error.description)
         }
         server = try Server(scenario, seed: seed, storage: storage, behavior: behavior.server)
+        if behavior.showsPushNotices { pushes = server.run.pushNotices }
         for (row, uuid) in server.run.names { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
         devices = scenario.devices.map { Device($0, in: self) }
         writers = scenario.writers.map { Writer($0, in: self) }
@@ -161,6 +163,7 @@ final class World {
         if case .phase(.script) = event {
             for event in scenario.openingEvents(WorldFacts(isSimulated: true, comparesBytes: true)) { record(event) }
         }
+        if !isSettingUp { for event in pushes?.apply(event, &recorder) ?? [] { record(event) } }
     }
 
     /// Assigns a note its name.

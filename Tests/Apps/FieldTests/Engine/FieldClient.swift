@@ -36,6 +36,7 @@ extension FakeClient where Engine == FieldEngine, Service == FieldService {
                     to: http, user: "ada", body: body, milliseconds: serverClock.milliseconds(at: now))
                 return (response.head, response.body)
             })
+        answer(nil, "/session")
     }
 
     /// Opens a record and creates another one in it.

@@ -80,6 +80,78 @@ import Wire
         #expect(respond("GET", "/field/files/f1", user: "bo").head.status.code == 404)
     }
 
+    @Test func aSignInChecksTheCredentials() {
+        #expect(respond("PUT", "/field/session").head.status.code == 204)
+        #expect(respond("PUT", "/field/session", user: nil).head.status.code == 401)
+        #expect(respond("GET", "/field/session").head.status.code == 405)
+    }
+
+    /// A project with an activity, a topic, a question and a file in each of them.
+    private func seedTree() {
+        let seeds: [FieldSeed] = [
+            .section(kind: .project, key: "j1", title: "House"), .section(kind: .activity, key: "v1", title: "Check"),
+            .section(kind: .topic, key: "t1", title: "Doors"), .question(key: "q3", title: "Shut?", choices: []),
+            .file(key: "f3", title: "Map", bytes: 10), .place(key: "v1", parent: "j1"),
+            .place(key: "t1", parent: "v1"), .place(key: "q3", parent: "t1"), .place(key: "f3", parent: "q3"),
+        ]
+        for seed in seeds { #expect(service.seed(seed, owner: "ada"), "\(seed)") }
+    }
+
+    @Test func thePayloadIsATree() throws {
+        seedTree()
+        let payload = try #require(JSONText.parse(respond("GET", "/field/payload").body))
+        #expect(payload["questions"].array.map { $0["key"].text } == ["q1", "q2"])
+        #expect(payload["files"].array.map { $0["url"].text } == ["/field/files/f1"])
+        let topic = payload["projects"].array[0]["activities"].array[0]["topics"].array[0]
+        #expect(topic["title"].text == "Doors" && topic["issues"] == .array([]) && topic["files"] == .null)
+        #expect(topic["questions"].array[0]["files"].array.map { $0["url"].text } == ["/field/files/f3"])
+        // What contains something is not deleted.
+        #expect(!service.change("t1", title: nil, text: nil, owner: "ada"))
+        #expect(service.change("f3", title: nil, text: nil, owner: "ada"))
+        #expect(service.change("q3", title: nil, text: nil, owner: "ada"))
+        #expect(service.change("t1", title: nil, text: nil, owner: "ada"))
+    }
+
+    @Test func aRecordIsOnlyWhereItsKindCanBe() {
+        seedTree()
+        for (key, parent) in [("q1", "v1"), ("j1", "t1"), ("t1", "v1"), ("f1", "f3"), ("q1", "t9"), ("q9", "t1")] {
+            #expect(!service.seed(.place(key: key, parent: parent), owner: "ada"), "\(key) in \(parent)")
+        }
+        #expect(!service.seed(.section(kind: .issue, key: "x1", title: "x"), owner: "ada"))
+    }
+
+    @Test func aNewIssueIsInItsTopic() throws {
+        seedTree()
+        func note(_ key: String, _ issue: String, _ topic: String) -> String {
+            "\"notes\":[{\"key\":\"\(key)\",\"issue\":\"\(issue)\",\"title\":\"x\",\"topic\":\"\(topic)\",\"at\":1,"
+                + "\"text\":\"x\"}]"
+        }
+        #expect(results(push(group(start, note("n1", "i3", "t1")))) == ["n1 stored -"])
+        #expect(results(push(group(start, note("n2", "i4", "v1")))) == ["n2 rejected unknown topic"])
+        let payload = try #require(JSONText.parse(respond("GET", "/field/payload").body))
+        let topic = payload["projects"].array[0]["activities"].array[0]["topics"].array[0]
+        #expect(topic["issues"].array.map { $0["key"].text } == ["i3"])
+    }
+
+    @Test func textsAreInTheLanguageOfTheRequest() throws {
+        #expect(service.seed(.translation(key: "q1", language: "de", title: "Wasser?"), owner: "ada"))
+        #expect(!service.seed(.translation(key: "q1", language: "DE", title: "Wasser?"), owner: "ada"))
+        func titles(_ language: String) throws -> (titles: [String?], tag: String?) {
+            let response = respond("GET", "/field/payload", ["Accept-Language": language])
+            let payload = try #require(JSONText.parse(response.body))
+            #expect(payload["language"].text == (language == "de" ? "de" : nil))
+            return (payload["questions"].array.map { $0["title"].text }, response.head.headerFields[.eTag])
+        }
+        // A title without a translation is in the language of the service, and so is a payload without any.
+        let (german, english) = (try titles("de"), try titles("fr"))
+        #expect(german.titles == ["Wasser?", "Door?"] && english.titles == ["Water?", "Door?"])
+        #expect(german.tag != english.tag)
+        let fields = ["Accept-Language": "de", "If-None-Match": german.tag ?? ""]
+        #expect(respond("GET", "/field/payload", fields).head.status.code == 304)
+        let others = ["Accept-Language": "de", "If-None-Match": english.tag ?? ""]
+        #expect(respond("GET", "/field/payload", others).head.status.code == 200)
+    }
+
     // MARK: Updates
 
     @Test func aRepetitionHasNoSecondEffectAndTheSameEntityTag() {

@@ -127,4 +127,24 @@ import Wire
         #expect(!service.seed(ReaderRecord(key: "a9", kind: .article, author: "p9", title: "Orphan"), owner: "ada"))
         #expect(!service.seed(ReaderRecord(key: "f1", kind: .feedback, title: "Bo"), owner: "ada"))
     }
+
+    // MARK: Push notices
+
+    @Test func aFeedbackWithAResultHasAPushNotice() {
+        #expect(service.pushNotice(ofOperation: "o1") == nil)
+        #expect(call("POST", "/feedback", #"{"fields":{"contact":"ada"}}"#, operation: "o1").status == 422)
+        #expect(service.pushNotice(ofOperation: "o1") == ReaderText.pushedRejection)
+        #expect(call("POST", "/feedback", Self.feedback, operation: "o1").status == 201)
+        #expect(service.pushNotice(ofOperation: "o1") == ReaderText.pushedResult)
+        // An account is made by a form that blocks, whose user waits.
+        _ = call("POST", "/accounts", Self.account("bo", "12345678"), operation: "o2")
+        #expect(service.pushNotice(ofOperation: "o2") == nil)
+    }
+
+    @Test func theOldestPushNoticesAreDropped() {
+        for number in 0...ReaderService.Limits.resultsMax {
+            _ = call("POST", "/feedback", #"{"fields":{}}"#, operation: "o\(number)")
+        }
+        #expect(service.pushNotice(ofOperation: "o0") == nil && service.pushNotice(ofOperation: "o1") != nil)
+    }
 }
