@@ -25,7 +25,7 @@ struct Expense: Codable, Hashable, Sendable {
             url: ProcessInfo.processInfo.environment["EXPENSES_SERVER"] ?? "http://127.0.0.1:9000",
             user: "ada", credentials: .password("secret"), storePath: file)
         configuration.resource = JSONResource(
-            name: "expenses", path: "/expenses/", ignoring: ["updated"], dateKey: "updated", listsContents: true)
+            name: "expenses", path: "/expenses/", ignoring: ["updated"], listsContents: true)
         let client = try await SyncClient.start(configuration)
         if words.count == 3, let amount = Int(words[2]) {
             let rows = try await client.rows().filter { try $0.content.decode(Expense.self).note == words[1] }
@@ -49,7 +49,7 @@ struct Expense: Codable, Hashable, Sendable {
         case .upload: return line + "  (not sent)"
         case .error: return line + "  (refused: \(row.problem ?? ""))"
         case .conflict:
-            let theirs = row.kept.count > 1 ? try row.kept[1].decode(Expense.self).amount : nil
+            let theirs = try row.theirs?.decode(Expense.self).amount
             return line + "  (conflict: elsewhere \(theirs.map(String.init) ?? "deleted"))"
         }
     }

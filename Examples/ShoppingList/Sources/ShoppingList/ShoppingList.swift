@@ -29,7 +29,7 @@ struct ShoppingList: Sendable {
             url: url, user: user, credentials: .password(password), storePath: file)
         // The index has whole items; the server sets `updated`, which is no reason for a conflict.
         configuration.resource = JSONResource(
-            name: "shopping items", path: "/items/", ignoring: ["updated"], dateKey: "updated", listsContents: true)
+            name: "shopping items", path: "/items/", ignoring: ["updated"], listsContents: true)
         client = try await SyncClient.start(configuration)
     }
 
@@ -78,9 +78,7 @@ struct ShoppingList: Sendable {
     }
 
     private static func theirs(_ record: RecordRow) -> String {
-        guard record.kept.count > 1, let item = try? record.kept[1].decode(Item.self) else {
-            return "removed elsewhere"
-        }
+        guard let item = try? record.theirs?.decode(Item.self) else { return "removed elsewhere" }
         return "elsewhere \(item.isBought ? "[x]" : "[ ]") \(item.name)"
     }
 

@@ -38,7 +38,8 @@ public struct JSONResource: SyncResource {
     ///   - refreshPath: The path of requests for another access token, if the client has tokens.
     ///   - ignoring: Members that the server makes, such as `updatedAt`: versions that differ in them only are equal.
     ///   - comparing: The only members that are compared; `nil` compares all but the ignored ones.
-    ///   - dateKey: The member with the date of the last change, for ``ConflictPolicy/latest``.
+    ///   - dateKey: The member that the app sets to the date of each change, for ``ConflictPolicy/latest``: an integer of
+    ///     milliseconds since 1970, or a text of ISO 8601.
     ///   - listsContents: Whether the index has whole records.
     public init(
         name: String, path: String, marker: (name: String, value: String)? = nil, identifierKey: String = "id",

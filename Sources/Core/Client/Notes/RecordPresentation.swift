@@ -21,7 +21,8 @@ public struct RecordPresentation: Sendable {
                 id: record.id, content: record.mine,
                 icon: problem != nil
                     ? .error : record.theirs != nil ? .conflict : entries.isEmpty ? .none : .upload,
-                isDeleted: record.isDeleted, revision: record.base?.description, kept: kept, problem: problem)
+                isDeleted: record.isDeleted, revision: record.base?.description, kept: kept, problem: problem,
+                theirs: record.theirs?.content)
         }
     }
 

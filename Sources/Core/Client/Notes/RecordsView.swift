@@ -26,6 +26,8 @@ public struct RecordRow: Hashable, Sendable {
     public var kept: [RecordContent]
     /// The reason why a change is parked.
     public let problem: String?
+    /// The server's content in a conflict (``Icon/conflict``); `nil` if the record was deleted there.
+    public var theirs: RecordContent?
 }
 
 /// The records that changed in a view, with the number of pending changes.
