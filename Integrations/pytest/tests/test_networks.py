@@ -160,7 +160,7 @@ def test_toxic_lasts_until_restore(network):
     _, slow = round_trips(network, 1)
     network.restore()
     _, fast = round_trips(network, 3)
-    assert 0.25 <= slow < 0.4 and fast < 0.1
+    assert fast < 0.25 <= slow
 
 
 def test_a_fault_loses_the_response_of_the_matching_request(network):
