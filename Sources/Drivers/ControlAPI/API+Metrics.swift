@@ -28,11 +28,12 @@ extension API {
         return Response(status: .ok, type: type, body: text)
     }
 
+    /// A proxy in the metrics.
     private struct MetricsRow {
         let proxy: ManagedProxy
         let traffic: TrafficCounters
         let status: ProxyStatus?
-        /// The texts of its labels: without a direction, and with one.
+        /// The texts of its labels, without a direction and with each, which all its samples have in common.
         let labels: String
         let directionLabels: PerDirection<String>
 

@@ -16,9 +16,7 @@ struct MetricsText {
         // In OpenMetrics the name of a counter's family lacks the suffix of its samples.
         let family = isOpenMetrics && kind == "counter" && name.hasSuffix("_total") ? String(name.dropLast(6)) : name
         text += "# HELP \(family) \(help)\n# TYPE \(family) \(kind)\n"
-        for (labels, value) in samples {
-            for part in [name, labels, " ", value, "\n"] { text += part }
-        }
+        for (labels, value) in samples { text += "\(name)\(labels) \(value)\n" }
     }
 
     mutating func finish() {

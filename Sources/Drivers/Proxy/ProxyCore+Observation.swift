@@ -43,7 +43,7 @@ extension ProxyCore {
         guard linkDriver.isObserved(by: observer), !isStopping else { return }
         status().assumeIsolated().whenSuccess { status in
             let interval = TimeAmount.nanoseconds(observer.send(status).count)
-            TimerQueue.current(on: self.eventLoop).runPeriodically(every: interval, number: UInt64(self.proxyNumber)) {
+            TimerQueue.current(on: self.eventLoop).runTogether(every: interval, number: UInt64(self.proxyNumber)) {
                 self.sendStatus(to: observer)
             }
         }

@@ -27,8 +27,8 @@ final class TimerQueue {
     private var isFiring = false
     /// Work that drivers have deferred to a later turn, in FIFO order.
     private var deferredWork = Deque<() -> Void>()
-    /// Work of ``runPeriodically(every:number:_:)``, by its time.
-    private var periodicWork: [NIODeadline: [() -> Void]] = [:]
+    /// Work of ``runTogether(every:number:_:)``, by its time.
+    private var sharedTimers: [NIODeadline: [() -> Void]] = [:]
     private var turnIsScheduled = false
     /// Whether timers are due that did not fit into an earlier turn.
     private var hasOverdueTimers = false
@@ -72,21 +72,23 @@ final class TimerQueue {
         scheduleTurn()
     }
 
-    /// The period between two times of periodic work.
-    private static let periodicSlot: UInt64 = 10_000_000
+    /// The resolution of shared timers in nanoseconds.
+    private static let timerResolution: UInt64 = 10_000_000
 
-    /// Runs `work` once, at the next time of an interval. One scheduled task of NIO serves all work of 10 ms, over which
-    /// the numbers spread the work of one interval.
-    func runPeriodically(every interval: TimeAmount, number: UInt64, _ work: @escaping () -> Void) {
-        let slots = max(1, UInt64(clamping: interval.nanoseconds) / Self.periodicSlot)
-        let period = slots * Self.periodicSlot
-        let phase = number % slots * Self.periodicSlot
+    /// Runs `work` once, within an interval. The times are multiples of the interval, shifted by a multiple of 10 ms that
+    /// follows from `number`: work that calls this again runs once per interval, one scheduled task of NIO serves all
+    /// work of a time, and the work of many numbers is spread over the interval.
+    func runTogether(every interval: TimeAmount, number: UInt64, _ work: @escaping () -> Void) {
+        // At most a day, so that no sum of times overflows.
+        let slots = max(1, UInt64(clamping: min(interval, .hours(24)).nanoseconds) / Self.timerResolution)
+        let period = slots * Self.timerResolution
+        let phase = number % slots * Self.timerResolution
         let now = NIODeadline.now().uptimeNanoseconds
         let deadline = NIODeadline.uptimeNanoseconds((now + period - phase) / period * period + phase)
-        if periodicWork[deadline]?.append(work) != nil { return }
-        periodicWork[deadline] = [work]
+        if sharedTimers[deadline]?.append(work) != nil { return }
+        sharedTimers[deadline] = [work]
         eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
-            for work in self.periodicWork.removeValue(forKey: deadline) ?? [] { self.runLater(work) }
+            for work in self.sharedTimers.removeValue(forKey: deadline) ?? [] { self.runLater(work) }
         }
     }
 

@@ -99,9 +99,11 @@ struct AppServices: Sendable {
         services.values.contains { $0.change(key, title: title, text: text, owner: owner) }
     }
 
-    /// Returns the text of the push notice about the result of an operation; `nil` for none.
-    func pushNotice(ofOperation operation: String) -> String? {
-        services.values.lazy.compactMap { $0.pushNotice(ofOperation: operation) }.first
+    /// The push notices of the services; `nil` without a service.
+    var pushNotices: PushNotices? {
+        let services = Array(services.values)
+        if services.isEmpty { return nil }
+        return PushNotices { id in services.lazy.compactMap { $0.pushNotice(ofOperation: id) }.first }
     }
 
     /// Returns the restoration of everything that the services store now.

@@ -127,8 +127,8 @@ public struct RunServer: Sendable {
         }
     }
 
-    /// The push notices of the services.
-    public var pushNotices: PushNotices { PushNotices { [apps] in apps.pushNotice(ofOperation: $0) } }
+    /// The push notices of the services; `nil` without a service.
+    public var pushNotices: PushNotices? { apps.pushNotices }
 
     /// Executes an action of a writer that concerns the server itself, or a record of an app's service. Returns whether it
     /// is one; any other action is a request.

@@ -408,6 +408,7 @@ import Musl
             }
         }
     }
+
     /// The status waits for the relays only if there was a connection since the last status.
     @Test func theStatusOfAnIdleProxyDoesNotWaitForTheRelays() async throws {
         let relays = Relay.all

@@ -26,7 +26,7 @@ public struct RecordRow: Hashable, Sendable {
     public var kept: [RecordContent]
     /// The reason why a change is parked.
     public let problem: String?
-    /// The server's content in a conflict (``Icon/conflict``); `nil` if the record was deleted there.
+    /// The server's content in a conflict (``Icon/conflict``); `nil` if the record was deleted there, and without a conflict.
     public var theirs: RecordContent?
 }
 

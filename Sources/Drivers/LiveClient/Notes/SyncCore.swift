@@ -27,11 +27,10 @@ final class SyncCore {
         /// Returns the result that a status has; `nil` while the sync is in progress.
         let result: (SyncStatus) -> SyncClient.Completion?
         let resume: (SyncClient.Completion) -> Void
-        /// Cancels the timer of the call.
-        var cancelTimer: () -> Void = {}
+        var timer: Scheduled<Void>?
 
         func end(_ completion: SyncClient.Completion) {
-            cancelTimer()
+            timer?.cancel()
             resume(completion)
         }
     }
@@ -226,10 +225,9 @@ final class SyncCore {
         let number = nextWaiter
         nextWaiter += 1
         waiters[number] = waiter
-        let timer = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) { [weak self] in
+        waiters[number]?.timer = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) { [weak self] in
             self?.waiters.removeValue(forKey: number)?.resume(.timedOut)
         }
-        waiters[number]?.cancelTimer = { timer.cancel() }
         updateState()
     }
 }

@@ -16,8 +16,8 @@ package final class ConnectionSlots: Sendable {
 
     /// The number of connections.
     package var count: Int { used.load(ordering: .relaxed) }
-    /// The number of connections so far. If it is N, then ``count`` is zero, and later it is still N, then there was no
-    /// connection in between.
+    /// The number of connections so far. If it has not changed since a time at which it was read and then ``count`` was
+    /// zero, there has been no connection since.
     package var total: UInt64 { acquired.load(ordering: .acquiring) }
     /// Whether a limit is reached.
     package var isFull: Bool { availability != .available }
@@ -39,7 +39,7 @@ package final class ConnectionSlots: Sendable {
     /// Takes a slot for an accepted connection.
     package func acquire() {
         used.add(1, ordering: .relaxed)
-        // Afterwards: whoever reads this total also reads the slot in use.
+        // After `used`: a thread that reads this total also reads the slot in use.
         acquired.add(1, ordering: .releasing)
         files.take()
     }
