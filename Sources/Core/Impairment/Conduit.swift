@@ -100,7 +100,12 @@ struct Conduit {
     var hasEnded: Bool {
         if isClosing { return (isGone(.client) || down.isFinished) && (isGone(.server) || up.isFinished) }
         if isClosedByReply, isGone(.server), up.finHasArrived, down.isFinished { return true }
-        return (isGone(.client) && isGone(.server)) || (up.isFinished && down.isFinished)
+        return isOver(.client) && isOver(.server)
+    }
+
+    /// Whether further events of the socket at `side` would have no effect: it is gone, or both of its streams have ended.
+    private func isOver(_ side: Side) -> Bool {
+        isGone(side) || (self[side.sendDirection].inputIsClosed && self[side.opposite.sendDirection].isFinished)
     }
 
     /// Bytes of both streams that have passed the toxics.

@@ -19,10 +19,10 @@ extension SharedLink {
         conduits[id, side.sendDirection].inputIsClosed = true
         if conduits[id].withholdsEnd(side.sendDirection) {
             if side == .client { trackOrphan(id) }
-            if conduits.contains(id) { removeIfEnded(id) }
-            return
+        } else {
+            tcp.finish(id, side.sendDirection, at: now)
         }
-        tcp.finish(id, side.sendDirection, at: now)
+        if conduits.contains(id) { removeIfEnded(id) }
     }
 
     /// Handles the end of the socket at `side`.

@@ -390,6 +390,22 @@ private let hello = Array("hello".utf8)
         #expect(sockets.box.link.nextDeadline == nil)
     }
 
+    /// After both FINs nothing that happens to the server's socket could have an effect; no lifetime of an orphan passes.
+    @Test(arguments: [false, true]) func aConnectionEndsWithTheClientAfterBothFINs(serverEndsFirst: Bool) {
+        var sockets = VirtualSockets(slow)
+        let id = sockets.open()
+        sockets.runToQuiet()
+        sockets.report(.inputClosed(.client), id)
+        sockets.runToQuiet()
+        #expect(sockets.socket(.server, id).gotFin)
+        // The FIN of the server has not reached the client when the client's socket ends.
+        if serverEndsFirst { sockets.report(.inputClosed(.server), id) }
+        sockets.report(.gone(.client), id)
+        #expect(sockets.ended == (serverEndsFirst ? [id] : []))
+        if !serverEndsFirst { sockets.report(.inputClosed(.server), id) }
+        #expect(sockets.ended == [id] && sockets.box.link.orphanCount == 0)
+    }
+
     @Test func theOldestOrphanIsAbortedBeyondTheLimit() {
         let link = SharedLink(slow, orphanLimits: OrphanLimits(countMax: 2))
         var sockets = VirtualSockets(link)

@@ -24,6 +24,8 @@ _SUPERVISOR = '"$@" </dev/null & server=$!; exec >/dev/null; read -r _; kill -9 
 
 _START_SECONDS = 30
 _CALL_SECONDS = 30
+# The sockets of a process that is killed can end before its output does.
+_END_SECONDS = 1
 
 
 def _installed_program():
@@ -92,9 +94,13 @@ class Server:
     @property
     def is_running(self):
         """Whether the server can be used by this process. Its output ends with it."""
+        return self._runs_for(0)
+
+    def _runs_for(self, seconds):
+        """Returns whether the server can be used by this process and does not end within `seconds`."""
         if self._process is None or self._owner != os.getpid():
             return False
-        readable, _, _ = select.select([self._process.stdout], [], [], 0)
+        readable, _, _ = select.select([self._process.stdout], [], [], seconds)
         return not readable or bool(os.read(self._process.stdout.fileno(), 4096))
 
     def stop(self):
@@ -133,7 +139,7 @@ class Server:
         except urllib.error.HTTPError as error:
             raise _refusal(method, path, error) from None
         except OSError as error:
-            ended = "" if self.is_running else "; the server has ended: " + (self.stop() or "no error output")
+            ended = "" if self._runs_for(_END_SECONDS) else "; the server has ended: " + (self.stop() or "no error output")
             raise NetworkError("%s %s at %s failed: %s%s" % (method, path, self.url, error, ended)) from error
         found = [re.sub(r'^\d+ \S+ "(.*)"$', r"\1", line) for line in found]
         if warnings is not None:
