@@ -96,6 +96,23 @@ struct RunFacts {
         /// Whether its client is the reference client of the notes server.
         var isReference: Bool { device.client == .reference }
 
+        /// Whether the disk may have delayed commits between two entries: it is full or slow from an action on until the first
+        /// commit after it is normal again.
+        func isDiskLate(from start: Int, to end: Int) -> Bool {
+            var since: Int?
+            for action in actions {
+                guard case .disk(let disk) = action.action, action.moment.index < end else { continue }
+                guard disk == .normal else {
+                    since = since ?? action.moment.index
+                    continue
+                }
+                let until = commits.first { $0 > action.moment.index } ?? .max
+                if since != nil, until > start { return true }
+                since = nil
+            }
+            return since != nil
+        }
+
         /// Returns the note as it is shown at an entry.
         func row(_ name: String, at index: Int) -> Row? { change(of: name, at: index)?.after }
 
@@ -403,6 +420,11 @@ struct RunFacts {
 
     func time(_ index: Int) -> Nanoseconds {
         history.entries.indices.contains(index) ? history.entries[index].time : history.entries.last?.time ?? .zero
+    }
+
+    /// Returns the index of the last entry up to a time.
+    func lastIndex(until time: Nanoseconds) -> Int {
+        (history.entries.firstIndex { $0.time > time } ?? history.entries.count) - 1
     }
 
     /// Returns a time as it is printed.

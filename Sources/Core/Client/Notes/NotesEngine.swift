@@ -150,7 +150,7 @@ public struct NotesEngine: Engine {
 
     public mutating func takeViewChange() -> SyncEvent? {
         // A change that is not durable is not shown.
-        sync.isCommitPending ? nil : sync.takeViewChange().map { .view($0) }
+        sync.hasUncommittedChange ? nil : sync.takeViewChange().map { .view($0) }
     }
 
     /// Returns the next action on the attachments of the store; `nil` if there is none.

@@ -183,6 +183,8 @@ public struct SyncEngine: Sendable {
 
     /// The time of the next ``advance(to:)``; `nil` until another input changes it.
     public var nextDeadline: Instant? {
+        // The end of a commit, which may take long on a slow disk, is an input.
+        if commit.isPending { return nil }
         if let retryAt = commit.retryAt { return retryAt }
         guard mayTransmit else { return nil }
         let floor = path.floor ?? .start

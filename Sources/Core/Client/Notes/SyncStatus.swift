@@ -124,8 +124,8 @@ extension SyncEngine {
         }
     }
 
-    /// Whether the result of a commit is awaited.
-    var isCommitPending: Bool { commit.isPending }
+    /// Whether a change is not durable: the result of its commit is awaited, or the commit has failed.
+    var hasUncommittedChange: Bool { commit.isPending || commit.retryAt != nil }
 
     /// All records as a user interface would draw them, in no order.
     public var rows: some Sequence<RecordRow> { records.keys.lazy.compactMap { row($0) } }

@@ -42,7 +42,7 @@ extension Liveness {
             return InvariantViolation(
                 "\(device.name) sends nothing in the \(TimeFormat.short(edgeMax)) after its user \(change.kind.verb) "
                     + "\(change.row) at \(RunFacts.text(change.start)), although its last exchange has succeeded",
-                at: lastIndex(run, accepted + edgeMax), of: device.name, change.row)
+                at: run.lastIndex(until: accepted + edgeMax), of: device.name, change.row)
         }
         return nil
     }

@@ -45,7 +45,7 @@ enum Liveness: InvariantCheck {
             return InvariantViolation(
                 "\(device.name) does not send its change of \(row) in the \(TimeFormat.short(allowed)) after "
                     + "\(RunFacts.text(from)), although it reads from the server",
-                at: lastIndex(run, from + allowed), of: device.name, row)
+                at: run.lastIndex(until: from + allowed), of: device.name, row)
         }
         for index in device.exchanges {
             let exchange = run.exchanges[index]
@@ -162,14 +162,8 @@ enum Liveness: InvariantCheck {
         return InvariantViolation(
             "\(device.name) starts no attempt in the \(TimeFormat.short(allowed)) after \(RunFacts.text(from)), "
                 + "although it can reach the server" + (pending.map { " and \($0) is pending" } ?? ""),
-            at: lastIndex(run, to), of: device.name, pending)
+            at: run.lastIndex(until: to), of: device.name, pending)
     }
-
-    /// Returns the index of the last entry up to a time.
-    static func lastIndex(_ run: RunFacts, _ time: Nanoseconds) -> Int {
-        (run.history.entries.firstIndex { $0.time > time } ?? run.history.entries.count) - 1
-    }
-
     /// Returns a note that is shown as pending during the whole of a span of time.
     private static func pendingRow(_ device: RunFacts.Device, from: Nanoseconds, to: Nanoseconds) -> String? {
         for (name, changes) in device.rows.sorted(by: { $0.key < $1.key }) {

@@ -75,7 +75,7 @@ enum VisibleState: InvariantCheck {
             let limit = end.time + markMax + run.lateness.delay(from: end.time, to: end.time + markMax)
             let shown = device.rows[row]?.last { $0.time <= limit && $0.index < next }
             guard let state = shown?.after, state.icon == .upload, !state.isDeleted,
-                run.textDigest(state) == text
+                run.textDigest(state) == text, !device.isDiskLate(from: end.index, to: run.lastIndex(until: limit))
             else { continue }
             return InvariantViolation(
                 "\(device.name) shows \(row) as pending at \(RunFacts.text(limit)), 1 s after the response to its "

@@ -36,6 +36,7 @@ extension Swarm {
                 steps.append(step(writer, action, at: time(&random)))
             }
         }
+        steps += disks(configuration, draws)
         func key(_ step: Scenario.Step) -> Nanoseconds { if case .at(let time) = step.trigger { time } else { .zero } }
         return steps.enumerated().sorted { (key($0.element), $0.offset) < (key($1.element), $1.offset) }.map(\.element)
     }

@@ -37,7 +37,7 @@ extension Swarm {
             }
         }
         if configuration.classes.contains(.reusedIDs) { steps += reuses(rows, draws) }
-        steps += acts
+        steps += disks(configuration, draws) + acts
         func key(_ step: Scenario.Step) -> Nanoseconds { if case .at(let time) = step.trigger { time } else { .zero } }
         return steps.enumerated().sorted { (key($0.element), $0.offset) < (key($1.element), $1.offset) }.map(\.element)
     }
@@ -87,6 +87,20 @@ extension Swarm {
         if time >= Self.length - .seconds(1) { return [] }
         let text = "\(actor) after kill \(number + 1)"
         return [step(actor, isDeletion ? .delete(row: row) : .edit(row: row, title: nil, text: text), at: time)]
+    }
+
+    /// Returns the times in which the disk of a device is full or slow. They end before the restore phase.
+    func disks(_ configuration: SwarmConfiguration, _ draws: SwarmDraws) -> [Scenario.Step] {
+        guard configuration.classes.contains(.disks) else { return [] }
+        return (0..<4).flatMap { number -> [Scenario.Step] in
+            var random = draws.stream("disk/\(number)")
+            let (device, start) = (random.pick(base.devices).name, time(&random))
+            let length = Nanoseconds.milliseconds(200 << random.integer(below: 9))
+            let delay = Nanoseconds.milliseconds(20 << random.integer(below: 8))
+            let disk = random.bool(probability: 0.7) ? Scenario.Disk.full : .slow(delay)
+            let end = min(start + length, Self.length - .seconds(1))
+            return [step(device, .disk(disk), at: start), step(device, .disk(.normal), at: end)]
+        }
     }
 
     /// Returns the requests of writers that use an operation id for two requests, and the identifier of a deleted note.
