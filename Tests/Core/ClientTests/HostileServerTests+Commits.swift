@@ -67,6 +67,9 @@ extension HostileServerTests {
         #expect(device.actionCount - actions < 100, "the machine does not spin")
         #expect(device.sent.count - sent <= 3, "nothing is sent meanwhile")
         #expect(device.status.isCommitFailing)
+        let texts = device.shown.mapValues { NoteContent($0.content).text }
+        #expect(texts == [note: moment == "index" ? "a" : "b"], "nothing is shown that is not stored")
+        #expect(device.shown[note]?.icon == (moment == "index" ? RecordRow.Icon.none : .upload))
         device.disk = .works
         world.run(for: .seconds(61))
         #expect(Self.reports(device) == (1, 1))
@@ -77,6 +80,25 @@ extension HostileServerTests {
         #expect(world.server.history(of: note).count == 2, "no change is executed twice")
         #expect(device.store.records.count == device.rows.count && device.store.entries.isEmpty)
         #expect(world.problems == [])
+    }
+
+    /// Deadlines that pass during a commit have no effect until its end, and do not wake the client again and again.
+    @Test(arguments: contracts) func aSlowDiskDelaysTheClient(_ contract: APIContract) {
+        let world = World(contract)
+        let device = world.startDevice()
+        let note = device.create("n", "a")
+        world.settle()
+        device.disk = .slow
+        for number in 1...20 {
+            world.server.write(note, text: "text \(number)")
+            device.sync()
+            world.run(for: .seconds(Int64(number)))
+        }
+        #expect(device.commits.count > 10)
+        device.disk = .works
+        device.sync()
+        world.settle()
+        #expect(device.texts == world.server.texts && world.problems == [])
     }
 
     @Test func aProcessThatEndsWhileTheDiskIsFullRepeatsWhatWasNotCommitted() {

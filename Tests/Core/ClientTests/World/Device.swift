@@ -7,7 +7,10 @@ import Wire
 /// A process of the client: a machine over a store and a link. A killed process loses everything but its store.
 final class Device {
     /// The outcome of commits.
-    enum Disk { case works, full }
+    enum Disk { case works, full, slow }
+
+    /// The time of a commit on a slow disk.
+    static let slowCommit = Nanoseconds.seconds(3)
 
     /// The end of the process at a step, which is counted from the start of the plan: before or after an action.
     struct KillPlan {
@@ -41,6 +44,8 @@ final class Device {
     private var advances = (at: Instant.start, count: 0)
 
     var disk = Disk.works
+    /// Whether a commit on the slow disk is under way.
+    private var isCommitting = false
     var killPlan: KillPlan?
     /// Called after the process was killed by the plan.
     var onKill: (() -> Void)?
@@ -108,6 +113,7 @@ final class Device {
         machine = nil
         generation += 1
         alarm = nil
+        isCommitting = false
         let open = connections.values.sorted { $0.id < $1.id }
         connections = [:]
         for connection in open { connection.closeByClient() }
@@ -155,7 +161,7 @@ final class Device {
     }
 
     private func executeActions() {
-        while machine != nil {
+        while machine != nil, !isCommitting {
             guard let action = machine!.takeAction() else { break }
             if let plan = killPlan, !plan.isAfterAction, plan.step == steps { return killByPlan() }
             steps += 1
@@ -235,14 +241,27 @@ final class Device {
             knownVersion = store.version
             // A change by the user is repeated on what the other process has committed.
             isUserChangeStale = machine!.change(at: world.now) { sync, now in sync.commitWasStale(changes, at: now) }
+        } else if disk == .slow {
+            isCommitting = true
+            let generation = generation
+            world.time.schedule(at: world.now + Self.slowCommit) { [weak self] in
+                guard let self, generation == self.generation else { return }
+                self.isCommitting = false
+                self.finishCommit(change, isUserChange: isUserChange)
+                self.executeActions()
+            }
         } else {
-            store.commit(change)
-            knownVersion = store.version
-            if isUserChange { isUserChangeCommitted = true }
-            commits.append((world.now, change))
-            onCommit?(change)
-            machine!.committed(at: world.now)
+            finishCommit(change, isUserChange: isUserChange)
         }
+    }
+
+    private func finishCommit(_ change: StoreChange, isUserChange: Bool) {
+        store.commit(change)
+        knownVersion = store.version
+        if isUserChange { isUserChangeCommitted = true }
+        commits.append((world.now, change))
+        onCommit?(change)
+        machine!.committed(at: world.now)
     }
 
     /// Whether another process has committed what this one has not read.
