@@ -27,7 +27,7 @@ enum NoBlocking: InvariantCheck {
             guard run.span(from: change.start, to: accepted) > run.promptMax, let device = run.device(change.device),
                 !(device.stops + device.starts).contains(where: {
                     $0.index > change.startIndex && $0.index < change.acceptedIndex
-                })
+                }), !device.isDiskLate(from: change.startIndex, to: change.acceptedIndex)
             else { continue }
             let usesNetwork =
                 run.world?.isSimulated == true
@@ -65,6 +65,8 @@ enum NoBlocking: InvariantCheck {
                         && run.exchanges[index].receivedStatus != nil
                 }
                 if isDeleted || hasResponse { continue }
+                // What a response has brought is shown when it is stored.
+                if device.isDiskLate(from: run.lastIndex(until: since), to: change.index) { continue }
                 return InvariantViolation(
                     "\(change.name) vanishes from \(device.name) at \(RunFacts.text(change.time)), although its user has not "
                         + "deleted it and no response has been received",

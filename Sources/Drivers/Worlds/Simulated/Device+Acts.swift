@@ -38,6 +38,12 @@ extension Device {
     /// Performs an act now, or after the restart of a killed client.
     func whenRunning(_ act: @escaping () -> Void) { if isRunning { act() } else { waitingActs.append(act) } }
 
+    /// Ends an act when its change is stored: now, or after the commits on a slow disk. A kill meanwhile leaves nothing of it.
+    func whenStored(_ finish: @escaping (String?) -> Void, _ body: @escaping () -> Void) {
+        guard isRunning, client.isCommitting else { return body() }
+        storingActs.append { [self] in if isRunning { body() } else { finish(StoreDisk.killedReason) } }
+    }
+
     /// Performs the acts that have waited for the restart of the client.
     func performWaitingActs() {
         let acts = waitingActs

@@ -59,6 +59,8 @@ final class Device {
 
     /// Acts of the user that wait for the restart of a killed client.
     var waitingActs: [() -> Void] = []
+    /// Acts of the user whose changes a slow disk is writing.
+    var storingActs: [() -> Void] = []
     /// Whether the changes of the current act were committed.
     var hasCommitted = false
 
@@ -114,6 +116,7 @@ final class Device {
         rawExchanges = []
         for (connection, _) in raw { connection.closeByClient() }
         settle()
+        endStoring()
     }
 
     /// Ends the setup: the device has a store with the server's notes, and a link without connections.
@@ -169,6 +172,15 @@ final class Device {
         guard process == self.process, isRunning else { return }
         client.endCommit(on: self)
         settle()
+        endStoring()
+    }
+
+    /// Ends the acts that have waited for a slow disk, unless it is still writing.
+    private func endStoring() {
+        if isRunning, client.isCommitting { return }
+        let acts = storingActs
+        storingActs = []
+        for act in acts { act() }
     }
 
     /// Processes the deadline of the link.

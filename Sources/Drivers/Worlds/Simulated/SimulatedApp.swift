@@ -68,7 +68,7 @@ final class SimulatedApp: SimulatedClient {
             }
             // Killed before the commit: the user repeats the action.
             if !device.isRunning, !device.hasCommitted { return perform(action, on: device, finish) }
-            device.finishAct(finish)
+            device.whenStored(finish) { device.finishAct(finish) }
         }
     }
 }

@@ -44,6 +44,7 @@ protocol SimulatedClient: AnyObject {
     func interfaceChanged(_ interface: NetworkInterface, at now: Instant)
     var nextDeadline: Instant? { get }
     var isSettled: Bool { get }
+    var isCommitting: Bool { get }
     func isNextActionCommit() -> Bool?
     func executeNextAction(on device: Device)
     func endCommit(on device: Device)
@@ -127,6 +128,9 @@ extension SimulatedClient {
         }
     }
 
+    /// Whether a commit waits for a slow disk.
+    var isCommitting: Bool { process?.slowCommit != nil }
+
     /// Ends the commit that has waited for a slow disk. A kill meanwhile leaves nothing of it.
     func endCommit(on device: Device) {
         guard let change = process?.slowCommit.take() else { return }
@@ -144,4 +148,6 @@ extension SimulatedClient {
 public enum StoreDisk {
     /// The reason why a commit fails on a full disk.
     public static let fullReason = "the disk is full"
+    /// The reason why an act has no effect whose change was not stored when the client was killed.
+    static let killedReason = "the client was killed before the change was stored"
 }

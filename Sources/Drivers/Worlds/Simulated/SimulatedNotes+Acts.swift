@@ -45,7 +45,12 @@ extension SimulatedNotes {
             }
             // Killed before the commit: the user repeats the action.
             if !device.isRunning, !device.hasCommitted, change != nil { return make(change, on: device, finish) }
-            device.finishAct(finish)
+            device.whenStored(finish) {
+                if let change, device.hasCommitted, change.isAccepted {
+                    device.world.record(.accepted(device: device.name, row: change.row))
+                }
+                device.finishAct(finish)
+            }
         }
     }
 
@@ -58,7 +63,6 @@ extension SimulatedNotes {
             view.renamed(change.record, to: kept)
         }
         device.settle()
-        if device.hasCommitted, change.isAccepted { world.record(.accepted(device: device.name, row: change.row)) }
     }
 
     /// Opens a note, or the list, from the store.
