@@ -25,6 +25,8 @@ protocol SimulatedClient: AnyObject {
     func makeMachine(on device: Device) throws(NotStarted) -> ClientMachine<E>
     /// Applies a change to the store as a whole. Returns its digest.
     func commit(_ change: E.Change) -> UInt64
+    /// Tells the engine that the disk is full.
+    func commitFailed(on device: Device)
     /// Processes an event of the engine.
     func report(_ event: E.Event, on device: Device)
     /// Returns the event of the view; `nil` if it has not changed, or if there is none.
@@ -59,6 +61,10 @@ extension SimulatedClient {
     func setupEnded() {}
 
     func wallClockChanged(on device: Device) {}
+
+    func commitFailed(on device: Device) {
+        process?.machine.commitFailed(StoreDisk.fullReason, at: device.world.now)
+    }
 
     /// Starts a process. Returns the reason if it cannot start.
     func start(on device: Device) -> History.Notice? {
@@ -116,7 +122,7 @@ extension SimulatedClient {
         case .commit(let change):
             switch device.disk {
             case .normal: finishCommit(change, on: device)
-            case .full: process?.machine.commitFailed(StoreDisk.fullReason, at: device.world.now)
+            case .full: commitFailed(on: device)
             case .slow(let delay):
                 process?.slowCommit = change
                 device.world.schedule(.commitEnd(device, process: device.process), after: delay)

@@ -16,8 +16,6 @@ extension SimulatedNotes {
             let date = Server.date(at: world.now + device.wallShift)
             let change = try UserChange(
                 action, world.recorder, ids: device.ids, date: date, isKnown: { isKnown($0) })
-            // The client undoes a change that it cannot store, and tells its user.
-            if change != nil, device.disk == .full { return finish(StoreDisk.fullReason) }
             // A note has its name before it is visible.
             if let change, let record = change.newRecord { world.assign(row: change.row, to: record.text) }
             make(change, on: device, finish)
@@ -35,7 +33,10 @@ extension SimulatedNotes {
             device.hasCommitted = false
             do {
                 if let change {
+                    userCommit = .pending
+                    defer { userCommit = nil }
                     try make(change, on: device)
+                    if userCommit == .undone { return finish(StoreDisk.fullReason) }
                 } else {
                     process?.machine.change(at: device.world.now) { sync, now in sync.syncRequested(at: now) }
                     device.settle()

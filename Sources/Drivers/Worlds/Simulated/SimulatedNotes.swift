@@ -2,6 +2,11 @@ internal import Client
 internal import Scenario
 internal import Wire
 
+/// What has become of the commit of a user's change.
+enum UserCommit {
+    case pending, undone
+}
+
 /// The notes client of a device.
 final class SimulatedNotes: SimulatedClient {
     private let adapt: RunBehavior.ClientAdaptation
@@ -12,6 +17,8 @@ final class SimulatedNotes: SimulatedClient {
     var version: ClientVersion
     var process: ClientProcess<NotesEngine>?
     var view = DeviceView()
+    /// The commit of a change by the user that is being made: `nil` while none is.
+    var userCommit: UserCommit?
     /// Random identifiers of migrated changes.
     let upgradeIDs: RandomIdentifiers
 
@@ -46,6 +53,17 @@ final class SimulatedNotes: SimulatedClient {
     func commit(_ change: StoreChange) -> UInt64 {
         store.commit(change)
         return change.digest
+    }
+
+    /// A change by the user that cannot be stored is undone, and the user is told.
+    func commitFailed(on device: Device) {
+        let now = device.world.now
+        guard userCommit == .pending else {
+            process?.machine.commitFailed(StoreDisk.fullReason, at: now)
+            return
+        }
+        userCommit = .undone
+        process?.machine.change(at: now) { sync, now in sync.undoUserChange(at: now) }
     }
 
     func report(_ event: SyncEvent, on device: Device) {
