@@ -3,7 +3,8 @@ enum Convergence: InvariantCheck {
     static let rule = InvariantRule(
         rule: "After the quiesce phase, notes without an icon equal the server's, and nothing waits to be sent.",
         violations: "At the end, a note without a pending change, conflict or error differs between a device and the "
-            + "server, or a change is still shown as pending.",
+            + "server; or a change is still shown as pending; or a note is shown as in conflict, or with an error of a "
+            + "change, although device and server have the same title and text.",
         worlds: "Simulated and live. Not decided if the run was aborted or the server's notes were not read.",
         blindSpots:
             "Differences of notes that are in conflict or have an error at the end; devices that the restore phase "
@@ -26,6 +27,15 @@ enum Convergence: InvariantCheck {
                     return InvariantViolation(
                         "\(device.name) shows \(row.name) as pending at the end", at: run.endIndex, of: device.name,
                         row.name)
+                }
+                if hasQuiesced, device.isReference, isMarked(row), !isRejectedByFault(row.name, device, run),
+                    rows.contains(where: {
+                        $0.user == user && $0.name == row.name && $0.title == row.title && $0.text == row.text
+                    })
+                {
+                    return InvariantViolation(
+                        "\(device.name) shows \(row.name) with the icon '\(row.icon)' at the end, although it equals the server's",
+                        at: run.endIndex, of: device.name, row.name)
                 }
                 if row.icon != .plain || row.isDeleted {
                     open.insert(row.name)
@@ -55,5 +65,15 @@ enum Convergence: InvariantCheck {
             }
         }
         return nil
+    }
+
+    private static func isMarked(_ row: RunFacts.Row) -> Bool {
+        !row.isDeleted && (row.icon == .conflict || row.icon == .error)
+    }
+
+    /// Returns whether a fault has rejected the last write of a note: the server may have executed it before.
+    private static func isRejectedByFault(_ row: String, _ device: RunFacts.Device, _ run: RunFacts) -> Bool {
+        let last = device.exchanges.map { run.exchanges[$0] }.last { $0.row == row && RunFacts.isWrite($0) }
+        return last?.fault != nil
     }
 }

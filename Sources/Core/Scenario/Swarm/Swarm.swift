@@ -88,6 +88,7 @@ public struct Swarm: Sendable {
             let delay = restartDelay(of: device.name, draws)
             var drawn = device.replacing(\.network, network)
             if isKilled { drawn.restartsAfter = delay }
+            if configuration.classes.contains(.firstPull) { drawn.startsSynced = false }
             if configuration.departed == device.name { drawn.isRestored = false }
             return drawn
         }

@@ -37,6 +37,8 @@ public enum SwarmClass: String, CaseIterable, Hashable, Sendable {
     case kills
     /// Steps of the wall clock.
     case clockSteps = "clock-steps"
+    /// Devices that start without notes.
+    case firstPull = "first-pull"
     /// Disks that are full or slow for a time.
     case disks
     /// Writers that reuse an operation id for another request, and the identifier of a deleted note.
@@ -53,7 +55,7 @@ public enum SwarmClass: String, CaseIterable, Hashable, Sendable {
         case .lostResponse, .reset, .delayed, .halfBody, .throttle, .wrongType, .overload, .serverError, .rejection,
             .unauthorized, .killAtCommit:
             .faults
-        case .kills, .clockSteps, .disks, .reusedIDs: .workload
+        case .kills, .clockSteps, .firstPull, .disks, .reusedIDs: .workload
         case .tokenExpiry, .shortDelays: .config
         }
     }
