@@ -244,6 +244,9 @@ static const struct cresources_file files[] = {
     {"scenarios/edit-while-in-flight.yaml", (const char[]){
 #embed "../../../scenarios/edit-while-in-flight.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-final-statuses.yaml", (const char[]){
+#embed "../../../scenarios/expense-final-statuses.yaml" suffix(, 0)
+    }},
     {"scenarios/expense-forbidden-write.yaml", (const char[]){
 #embed "../../../scenarios/expense-forbidden-write.yaml" suffix(, 0)
     }},
@@ -261,6 +264,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/expense-statuses.yaml", (const char[]){
 #embed "../../../scenarios/expense-statuses.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-transient-statuses.yaml", (const char[]){
+#embed "../../../scenarios/expense-transient-statuses.yaml" suffix(, 0)
     }},
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
