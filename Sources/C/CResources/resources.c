@@ -250,11 +250,17 @@ static const struct cresources_file files[] = {
     {"scenarios/expense-forbidden-write.yaml", (const char[]){
 #embed "../../../scenarios/expense-forbidden-write.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-kept-errors.yaml", (const char[]){
+#embed "../../../scenarios/expense-kept-errors.yaml" suffix(, 0)
+    }},
     {"scenarios/expense-missed-updates.yaml", (const char[]){
 #embed "../../../scenarios/expense-missed-updates.yaml" suffix(, 0)
     }},
     {"scenarios/expense-queue.yaml", (const char[]){
 #embed "../../../scenarios/expense-queue.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-retry-after.yaml", (const char[]){
+#embed "../../../scenarios/expense-retry-after.yaml" suffix(, 0)
     }},
     {"scenarios/expense-sign-in.yaml", (const char[]){
 #embed "../../../scenarios/expense-sign-in.yaml" suffix(, 0)
@@ -264,6 +270,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/expense-statuses.yaml", (const char[]){
 #embed "../../../scenarios/expense-statuses.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-transfer-results.yaml", (const char[]){
+#embed "../../../scenarios/expense-transfer-results.yaml" suffix(, 0)
     }},
     {"scenarios/expense-transient-statuses.yaml", (const char[]){
 #embed "../../../scenarios/expense-transient-statuses.yaml" suffix(, 0)
