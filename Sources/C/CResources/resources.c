@@ -256,8 +256,20 @@ static const struct cresources_file files[] = {
     {"scenarios/expense-missed-updates.yaml", (const char[]){
 #embed "../../../scenarios/expense-missed-updates.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-pages-left.yaml", (const char[]){
+#embed "../../../scenarios/expense-pages-left.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-queue-delays.yaml", (const char[]){
+#embed "../../../scenarios/expense-queue-delays.yaml" suffix(, 0)
+    }},
     {"scenarios/expense-queue.yaml", (const char[]){
 #embed "../../../scenarios/expense-queue.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-reads.yaml", (const char[]){
+#embed "../../../scenarios/expense-reads.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-restarts.yaml", (const char[]){
+#embed "../../../scenarios/expense-restarts.yaml" suffix(, 0)
     }},
     {"scenarios/expense-retry-after.yaml", (const char[]){
 #embed "../../../scenarios/expense-retry-after.yaml" suffix(, 0)
@@ -276,6 +288,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/expense-transient-statuses.yaml", (const char[]){
 #embed "../../../scenarios/expense-transient-statuses.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-tried-writes.yaml", (const char[]){
+#embed "../../../scenarios/expense-tried-writes.yaml" suffix(, 0)
     }},
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
