@@ -436,6 +436,9 @@ static const struct cresources_file files[] = {
     {"scenarios/put-answer-lost.yaml", (const char[]){
 #embed "../../../scenarios/put-answer-lost.yaml" suffix(, 0)
     }},
+    {"scenarios/reader-account-statuses.yaml", (const char[]){
+#embed "../../../scenarios/reader-account-statuses.yaml" suffix(, 0)
+    }},
     {"scenarios/reader-bad-server.yaml", (const char[]){
 #embed "../../../scenarios/reader-bad-server.yaml" suffix(, 0)
     }},
@@ -459,6 +462,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/reader-known-errors.yaml", (const char[]){
 #embed "../../../scenarios/reader-known-errors.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-later-statuses.yaml", (const char[]){
+#embed "../../../scenarios/reader-later-statuses.yaml" suffix(, 0)
     }},
     {"scenarios/reader-non-blocking-form.yaml", (const char[]){
 #embed "../../../scenarios/reader-non-blocking-form.yaml" suffix(, 0)
