@@ -469,14 +469,23 @@ static const struct cresources_file files[] = {
     {"scenarios/reader-non-blocking-form.yaml", (const char[]){
 #embed "../../../scenarios/reader-non-blocking-form.yaml" suffix(, 0)
     }},
+    {"scenarios/reader-odd-bodies.yaml", (const char[]){
+#embed "../../../scenarios/reader-odd-bodies.yaml" suffix(, 0)
+    }},
     {"scenarios/reader-page-load.yaml", (const char[]){
 #embed "../../../scenarios/reader-page-load.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-pages-left.yaml", (const char[]){
+#embed "../../../scenarios/reader-pages-left.yaml" suffix(, 0)
     }},
     {"scenarios/reader-push-notice.yaml", (const char[]){
 #embed "../../../scenarios/reader-push-notice.yaml" suffix(, 0)
     }},
     {"scenarios/reader-received-data.yaml", (const char[]){
 #embed "../../../scenarios/reader-received-data.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-restarts.yaml", (const char[]){
+#embed "../../../scenarios/reader-restarts.yaml" suffix(, 0)
     }},
     {"scenarios/reader-save-state.yaml", (const char[]){
 #embed "../../../scenarios/reader-save-state.yaml" suffix(, 0)
