@@ -445,6 +445,9 @@ static const struct cresources_file files[] = {
     {"scenarios/reader-blocking-form.yaml", (const char[]){
 #embed "../../../scenarios/reader-blocking-form.yaml" suffix(, 0)
     }},
+    {"scenarios/reader-cache-room.yaml", (const char[]){
+#embed "../../../scenarios/reader-cache-room.yaml" suffix(, 0)
+    }},
     {"scenarios/reader-clock-back.yaml", (const char[]){
 #embed "../../../scenarios/reader-clock-back.yaml" suffix(, 0)
     }},
@@ -465,6 +468,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/reader-later-statuses.yaml", (const char[]){
 #embed "../../../scenarios/reader-later-statuses.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-likes.yaml", (const char[]){
+#embed "../../../scenarios/reader-likes.yaml" suffix(, 0)
     }},
     {"scenarios/reader-non-blocking-form.yaml", (const char[]){
 #embed "../../../scenarios/reader-non-blocking-form.yaml" suffix(, 0)
