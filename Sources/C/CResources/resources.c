@@ -292,6 +292,9 @@ static const struct cresources_file files[] = {
     {"scenarios/expense-tried-writes.yaml", (const char[]){
 #embed "../../../scenarios/expense-tried-writes.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-unreachable.yaml", (const char[]){
+#embed "../../../scenarios/expense-unreachable.yaml" suffix(, 0)
+    }},
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
     }},
