@@ -481,6 +481,9 @@ static const struct cresources_file files[] = {
     {"scenarios/reader-odd-bodies.yaml", (const char[]){
 #embed "../../../scenarios/reader-odd-bodies.yaml" suffix(, 0)
     }},
+    {"scenarios/reader-other-statuses.yaml", (const char[]){
+#embed "../../../scenarios/reader-other-statuses.yaml" suffix(, 0)
+    }},
     {"scenarios/reader-page-load.yaml", (const char[]){
 #embed "../../../scenarios/reader-page-load.yaml" suffix(, 0)
     }},
