@@ -244,14 +244,35 @@ static const struct cresources_file files[] = {
     {"scenarios/edit-while-in-flight.yaml", (const char[]){
 #embed "../../../scenarios/edit-while-in-flight.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-final-statuses.yaml", (const char[]){
+#embed "../../../scenarios/expense-final-statuses.yaml" suffix(, 0)
+    }},
     {"scenarios/expense-forbidden-write.yaml", (const char[]){
 #embed "../../../scenarios/expense-forbidden-write.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-kept-errors.yaml", (const char[]){
+#embed "../../../scenarios/expense-kept-errors.yaml" suffix(, 0)
     }},
     {"scenarios/expense-missed-updates.yaml", (const char[]){
 #embed "../../../scenarios/expense-missed-updates.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-pages-left.yaml", (const char[]){
+#embed "../../../scenarios/expense-pages-left.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-queue-delays.yaml", (const char[]){
+#embed "../../../scenarios/expense-queue-delays.yaml" suffix(, 0)
+    }},
     {"scenarios/expense-queue.yaml", (const char[]){
 #embed "../../../scenarios/expense-queue.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-reads.yaml", (const char[]){
+#embed "../../../scenarios/expense-reads.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-restarts.yaml", (const char[]){
+#embed "../../../scenarios/expense-restarts.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-retry-after.yaml", (const char[]){
+#embed "../../../scenarios/expense-retry-after.yaml" suffix(, 0)
     }},
     {"scenarios/expense-sign-in.yaml", (const char[]){
 #embed "../../../scenarios/expense-sign-in.yaml" suffix(, 0)
@@ -261,6 +282,18 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/expense-statuses.yaml", (const char[]){
 #embed "../../../scenarios/expense-statuses.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-transfer-results.yaml", (const char[]){
+#embed "../../../scenarios/expense-transfer-results.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-transient-statuses.yaml", (const char[]){
+#embed "../../../scenarios/expense-transient-statuses.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-tried-writes.yaml", (const char[]){
+#embed "../../../scenarios/expense-tried-writes.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-unreachable.yaml", (const char[]){
+#embed "../../../scenarios/expense-unreachable.yaml" suffix(, 0)
     }},
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
@@ -406,11 +439,17 @@ static const struct cresources_file files[] = {
     {"scenarios/put-answer-lost.yaml", (const char[]){
 #embed "../../../scenarios/put-answer-lost.yaml" suffix(, 0)
     }},
+    {"scenarios/reader-account-statuses.yaml", (const char[]){
+#embed "../../../scenarios/reader-account-statuses.yaml" suffix(, 0)
+    }},
     {"scenarios/reader-bad-server.yaml", (const char[]){
 #embed "../../../scenarios/reader-bad-server.yaml" suffix(, 0)
     }},
     {"scenarios/reader-blocking-form.yaml", (const char[]){
 #embed "../../../scenarios/reader-blocking-form.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-cache-room.yaml", (const char[]){
+#embed "../../../scenarios/reader-cache-room.yaml" suffix(, 0)
     }},
     {"scenarios/reader-clock-back.yaml", (const char[]){
 #embed "../../../scenarios/reader-clock-back.yaml" suffix(, 0)
@@ -430,17 +469,35 @@ static const struct cresources_file files[] = {
     {"scenarios/reader-known-errors.yaml", (const char[]){
 #embed "../../../scenarios/reader-known-errors.yaml" suffix(, 0)
     }},
+    {"scenarios/reader-later-statuses.yaml", (const char[]){
+#embed "../../../scenarios/reader-later-statuses.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-likes.yaml", (const char[]){
+#embed "../../../scenarios/reader-likes.yaml" suffix(, 0)
+    }},
     {"scenarios/reader-non-blocking-form.yaml", (const char[]){
 #embed "../../../scenarios/reader-non-blocking-form.yaml" suffix(, 0)
     }},
+    {"scenarios/reader-odd-bodies.yaml", (const char[]){
+#embed "../../../scenarios/reader-odd-bodies.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-other-statuses.yaml", (const char[]){
+#embed "../../../scenarios/reader-other-statuses.yaml" suffix(, 0)
+    }},
     {"scenarios/reader-page-load.yaml", (const char[]){
 #embed "../../../scenarios/reader-page-load.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-pages-left.yaml", (const char[]){
+#embed "../../../scenarios/reader-pages-left.yaml" suffix(, 0)
     }},
     {"scenarios/reader-push-notice.yaml", (const char[]){
 #embed "../../../scenarios/reader-push-notice.yaml" suffix(, 0)
     }},
     {"scenarios/reader-received-data.yaml", (const char[]){
 #embed "../../../scenarios/reader-received-data.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-restarts.yaml", (const char[]){
+#embed "../../../scenarios/reader-restarts.yaml" suffix(, 0)
     }},
     {"scenarios/reader-save-state.yaml", (const char[]){
 #embed "../../../scenarios/reader-save-state.yaml" suffix(, 0)
