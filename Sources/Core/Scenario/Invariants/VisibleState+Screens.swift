@@ -12,7 +12,10 @@ extension VisibleState {
         var isOnline = true
         var toast: (text: String, since: Nanoseconds)?
         for (index, entry) in run.history.entries[..<min(run.endIndex, run.history.entries.count)].enumerated() {
-            if let (text, since) = toast, entry.time - since > toastMax {
+            // While the disk is full, the view stays as it is.
+            if let (text, since) = toast, entry.time - since > toastMax,
+                !device.isDiskLate(from: run.lastIndex(until: since), to: index)
+            {
                 return InvariantViolation(
                     "\(device.name) still shows the message '\(text)' at \(RunFacts.text(entry.time))",
                     at: index, of: device.name)
@@ -21,7 +24,8 @@ extension VisibleState {
             case .belief(device.name, let belief): isOnline = belief == .online
             case .stopped(device.name): toast = nil
             // A message may be shown again.
-            case .action(device.name, _), .network(device.name, _, _), .interface(device.name, _, _):
+            case .action(device.name, _), .network(device.name, _, _), .interface(device.name, _, _),
+                .connectionEnded(_, device: device.name):
                 toast?.since = entry.time
             case .responseReceived(let id, _), .failed(let id):
                 if own.contains(id) { toast?.since = entry.time }

@@ -44,6 +44,8 @@ extension Swarm {
             // The file's own steps may start clients.
             if entry.kills && !parts.contains(.workload) { continue }
             if entry == .departure && !canDepart { continue }
+            // The expectations of scenarios with apps begin with what is shown.
+            if entry == .firstPull && !base.apps.isEmpty { continue }
             if entry == .tokenExpiry && !canExpire(contract) { continue }
             if entry == .reusedIDs && (contract == "orig" || base.server != .builtIn || base.writers.isEmpty) {
                 continue
