@@ -265,6 +265,9 @@ static const struct cresources_file files[] = {
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
     }},
+    {"scenarios/field-bad-payload.yaml", (const char[]){
+#embed "../../../scenarios/field-bad-payload.yaml" suffix(, 0)
+    }},
     {"scenarios/field-batches-by-period.yaml", (const char[]){
 #embed "../../../scenarios/field-batches-by-period.yaml" suffix(, 0)
     }},
@@ -274,11 +277,20 @@ static const struct cresources_file files[] = {
     {"scenarios/field-daily-cache.yaml", (const char[]){
 #embed "../../../scenarios/field-daily-cache.yaml" suffix(, 0)
     }},
+    {"scenarios/field-edits.yaml", (const char[]){
+#embed "../../../scenarios/field-edits.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-events.yaml", (const char[]){
+#embed "../../../scenarios/field-events.yaml" suffix(, 0)
+    }},
     {"scenarios/field-file-changes.yaml", (const char[]){
 #embed "../../../scenarios/field-file-changes.yaml" suffix(, 0)
     }},
     {"scenarios/field-file-replaced.yaml", (const char[]){
 #embed "../../../scenarios/field-file-replaced.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-file-statuses.yaml", (const char[]){
+#embed "../../../scenarios/field-file-statuses.yaml" suffix(, 0)
     }},
     {"scenarios/field-first-use.yaml", (const char[]){
 #embed "../../../scenarios/field-first-use.yaml" suffix(, 0)
@@ -316,14 +328,35 @@ static const struct cresources_file files[] = {
     {"scenarios/field-photo-resumes.yaml", (const char[]){
 #embed "../../../scenarios/field-photo-resumes.yaml" suffix(, 0)
     }},
+    {"scenarios/field-photo-statuses.yaml", (const char[]){
+#embed "../../../scenarios/field-photo-statuses.yaml" suffix(, 0)
+    }},
     {"scenarios/field-poison-record.yaml", (const char[]){
 #embed "../../../scenarios/field-poison-record.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-push-again.yaml", (const char[]){
+#embed "../../../scenarios/field-push-again.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-push-rejected.yaml", (const char[]){
+#embed "../../../scenarios/field-push-rejected.yaml" suffix(, 0)
     }},
     {"scenarios/field-pushed-but-not-pulled.yaml", (const char[]){
 #embed "../../../scenarios/field-pushed-but-not-pulled.yaml" suffix(, 0)
     }},
     {"scenarios/field-quota.yaml", (const char[]){
 #embed "../../../scenarios/field-quota.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-refused-acts.yaml", (const char[]){
+#embed "../../../scenarios/field-refused-acts.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-restored-server.yaml", (const char[]){
+#embed "../../../scenarios/field-restored-server.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-retry-after.yaml", (const char[]){
+#embed "../../../scenarios/field-retry-after.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-sign-in-again.yaml", (const char[]){
+#embed "../../../scenarios/field-sign-in-again.yaml" suffix(, 0)
     }},
     {"scenarios/field-sign-in.yaml", (const char[]){
 #embed "../../../scenarios/field-sign-in.yaml" suffix(, 0)
@@ -382,11 +415,11 @@ static const struct cresources_file files[] = {
     {"scenarios/pattern-b-update-fails.yaml", (const char[]){
 #embed "../../../scenarios/pattern-b-update-fails.yaml" suffix(, 0)
     }},
-    {"scenarios/pattern-c-form.yaml", (const char[]){
-#embed "../../../scenarios/pattern-c-form.yaml" suffix(, 0)
-    }},
     {"scenarios/pattern-c-form-corrected.yaml", (const char[]){
 #embed "../../../scenarios/pattern-c-form-corrected.yaml" suffix(, 0)
+    }},
+    {"scenarios/pattern-c-form.yaml", (const char[]){
+#embed "../../../scenarios/pattern-c-form.yaml" suffix(, 0)
     }},
     {"scenarios/pattern-d-page.yaml", (const char[]){
 #embed "../../../scenarios/pattern-d-page.yaml" suffix(, 0)
