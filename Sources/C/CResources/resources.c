@@ -355,11 +355,11 @@ static const struct cresources_file files[] = {
     {"scenarios/field-retry-after.yaml", (const char[]){
 #embed "../../../scenarios/field-retry-after.yaml" suffix(, 0)
     }},
-    {"scenarios/field-sign-in-again.yaml", (const char[]){
-#embed "../../../scenarios/field-sign-in-again.yaml" suffix(, 0)
-    }},
     {"scenarios/field-sign-in.yaml", (const char[]){
 #embed "../../../scenarios/field-sign-in.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-sign-in-again.yaml", (const char[]){
+#embed "../../../scenarios/field-sign-in-again.yaml" suffix(, 0)
     }},
     {"scenarios/field-soak.yaml", (const char[]){
 #embed "../../../scenarios/field-soak.yaml" suffix(, 0)
@@ -415,11 +415,11 @@ static const struct cresources_file files[] = {
     {"scenarios/pattern-b-update-fails.yaml", (const char[]){
 #embed "../../../scenarios/pattern-b-update-fails.yaml" suffix(, 0)
     }},
-    {"scenarios/pattern-c-form-corrected.yaml", (const char[]){
-#embed "../../../scenarios/pattern-c-form-corrected.yaml" suffix(, 0)
-    }},
     {"scenarios/pattern-c-form.yaml", (const char[]){
 #embed "../../../scenarios/pattern-c-form.yaml" suffix(, 0)
+    }},
+    {"scenarios/pattern-c-form-corrected.yaml", (const char[]){
+#embed "../../../scenarios/pattern-c-form-corrected.yaml" suffix(, 0)
     }},
     {"scenarios/pattern-d-page.yaml", (const char[]){
 #embed "../../../scenarios/pattern-d-page.yaml" suffix(, 0)
