@@ -220,8 +220,14 @@ static const struct cresources_file files[] = {
     {"scenarios/deleted-stays-deleted.yaml", (const char[]){
 #embed "../../../scenarios/deleted-stays-deleted.yaml" suffix(, 0)
     }},
+    {"scenarios/disk-full-during-answers.yaml", (const char[]){
+#embed "../../../scenarios/disk-full-during-answers.yaml" suffix(, 0)
+    }},
     {"scenarios/disk-full-during-pull.yaml", (const char[]){
 #embed "../../../scenarios/disk-full-during-pull.yaml" suffix(, 0)
+    }},
+    {"scenarios/disk-full-refuses-changes.yaml", (const char[]){
+#embed "../../../scenarios/disk-full-refuses-changes.yaml" suffix(, 0)
     }},
     {"scenarios/disk-full-with-answer.yaml", (const char[]){
 #embed "../../../scenarios/disk-full-with-answer.yaml" suffix(, 0)
@@ -373,6 +379,9 @@ static const struct cresources_file files[] = {
     {"scenarios/flapping.yaml", (const char[]){
 #embed "../../../scenarios/flapping.yaml" suffix(, 0)
     }},
+    {"scenarios/forbidden.yaml", (const char[]){
+#embed "../../../scenarios/forbidden.yaml" suffix(, 0)
+    }},
     {"scenarios/half-open.yaml", (const char[]){
 #embed "../../../scenarios/half-open.yaml" suffix(, 0)
     }},
@@ -399,6 +408,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/outage-30-min.yaml", (const char[]){
 #embed "../../../scenarios/outage-30-min.yaml" suffix(, 0)
+    }},
+    {"scenarios/parked-after-lost-response.yaml", (const char[]){
+#embed "../../../scenarios/parked-after-lost-response.yaml" suffix(, 0)
     }},
     {"scenarios/pattern-a-pin.yaml", (const char[]){
 #embed "../../../scenarios/pattern-a-pin.yaml" suffix(, 0)
@@ -496,6 +508,9 @@ static const struct cresources_file files[] = {
     {"scenarios/refresh-refused.yaml", (const char[]){
 #embed "../../../scenarios/refresh-refused.yaml" suffix(, 0)
     }},
+    {"scenarios/rejected-writes.yaml", (const char[]){
+#embed "../../../scenarios/rejected-writes.yaml" suffix(, 0)
+    }},
     {"scenarios/remote-delete-propagates.yaml", (const char[]){
 #embed "../../../scenarios/remote-delete-propagates.yaml" suffix(, 0)
     }},
@@ -534,6 +549,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/warm-read-offline.yaml", (const char[]){
 #embed "../../../scenarios/warm-read-offline.yaml" suffix(, 0)
+    }},
+    {"scenarios/write-statuses.yaml", (const char[]){
+#embed "../../../scenarios/write-statuses.yaml" suffix(, 0)
     }},
     {"Sources/Drivers/ControlAPI/openapi.json", (const char[]){
 #embed "../../Drivers/ControlAPI/openapi.json" suffix(, 0)
