@@ -175,6 +175,9 @@ static const struct cresources_file files[] = {
     {"scenarios/account-switch-with-queue.yaml", (const char[]){
 #embed "../../../scenarios/account-switch-with-queue.yaml" suffix(, 0)
     }},
+    {"scenarios/another-database.yaml", (const char[]){
+#embed "../../../scenarios/another-database.yaml" suffix(, 0)
+    }},
     {"scenarios/burst-on-edge.yaml", (const char[]){
 #embed "../../../scenarios/burst-on-edge.yaml" suffix(, 0)
     }},
@@ -192,6 +195,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/commuter-30-minutes.yaml", (const char[]){
 #embed "../../../scenarios/commuter-30-minutes.yaml" suffix(, 0)
+    }},
+    {"scenarios/conflict-ends-by-itself.yaml", (const char[]){
+#embed "../../../scenarios/conflict-ends-by-itself.yaml" suffix(, 0)
     }},
     {"scenarios/conflicts-survive-restart.yaml", (const char[]){
 #embed "../../../scenarios/conflicts-survive-restart.yaml" suffix(, 0)
@@ -376,6 +382,9 @@ static const struct cresources_file files[] = {
     {"scenarios/field-summer-time.yaml", (const char[]){
 #embed "../../../scenarios/field-summer-time.yaml" suffix(, 0)
     }},
+    {"scenarios/first-load.yaml", (const char[]){
+#embed "../../../scenarios/first-load.yaml" suffix(, 0)
+    }},
     {"scenarios/flapping.yaml", (const char[]){
 #embed "../../../scenarios/flapping.yaml" suffix(, 0)
     }},
@@ -393,6 +402,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/kill-while-reading.yaml", (const char[]){
 #embed "../../../scenarios/kill-while-reading.yaml" suffix(, 0)
+    }},
+    {"scenarios/large-change.yaml", (const char[]){
+#embed "../../../scenarios/large-change.yaml" suffix(, 0)
     }},
     {"scenarios/late-answer.yaml", (const char[]){
 #embed "../../../scenarios/late-answer.yaml" suffix(, 0)
@@ -504,6 +516,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/reader-user-started-get.yaml", (const char[]){
 #embed "../../../scenarios/reader-user-started-get.yaml" suffix(, 0)
+    }},
+    {"scenarios/reads-fail.yaml", (const char[]){
+#embed "../../../scenarios/reads-fail.yaml" suffix(, 0)
     }},
     {"scenarios/refresh-refused.yaml", (const char[]){
 #embed "../../../scenarios/refresh-refused.yaml" suffix(, 0)
