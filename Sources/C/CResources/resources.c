@@ -409,14 +409,26 @@ static const struct cresources_file files[] = {
     {"scenarios/late-answer.yaml", (const char[]){
 #embed "../../../scenarios/late-answer.yaml" suffix(, 0)
     }},
+    {"scenarios/late-index.yaml", (const char[]){
+#embed "../../../scenarios/late-index.yaml" suffix(, 0)
+    }},
     {"scenarios/list-cut-midway.yaml", (const char[]){
 #embed "../../../scenarios/list-cut-midway.yaml" suffix(, 0)
     }},
     {"scenarios/new-token-rejected.yaml", (const char[]){
 #embed "../../../scenarios/new-token-rejected.yaml" suffix(, 0)
     }},
+    {"scenarios/odd-answers.yaml", (const char[]){
+#embed "../../../scenarios/odd-answers.yaml" suffix(, 0)
+    }},
+    {"scenarios/old-cursor.yaml", (const char[]){
+#embed "../../../scenarios/old-cursor.yaml" suffix(, 0)
+    }},
     {"scenarios/operation-ids.yaml", (const char[]){
 #embed "../../../scenarios/operation-ids.yaml" suffix(, 0)
+    }},
+    {"scenarios/order-after-a-pause.yaml", (const char[]){
+#embed "../../../scenarios/order-after-a-pause.yaml" suffix(, 0)
     }},
     {"scenarios/outage-30-min.yaml", (const char[]){
 #embed "../../../scenarios/outage-30-min.yaml" suffix(, 0)
@@ -519,6 +531,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/reads-fail.yaml", (const char[]){
 #embed "../../../scenarios/reads-fail.yaml" suffix(, 0)
+    }},
+    {"scenarios/refresh-fails.yaml", (const char[]){
+#embed "../../../scenarios/refresh-fails.yaml" suffix(, 0)
     }},
     {"scenarios/refresh-refused.yaml", (const char[]){
 #embed "../../../scenarios/refresh-refused.yaml" suffix(, 0)
