@@ -289,6 +289,9 @@ static const struct cresources_file files[] = {
     {"scenarios/field-daily-cache.yaml", (const char[]){
 #embed "../../../scenarios/field-daily-cache.yaml" suffix(, 0)
     }},
+    {"scenarios/field-delay-ends-early.yaml", (const char[]){
+#embed "../../../scenarios/field-delay-ends-early.yaml" suffix(, 0)
+    }},
     {"scenarios/field-edits.yaml", (const char[]){
 #embed "../../../scenarios/field-edits.yaml" suffix(, 0)
     }},
@@ -309,6 +312,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-interface-policy.yaml", (const char[]){
 #embed "../../../scenarios/field-interface-policy.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-intervals.yaml", (const char[]){
+#embed "../../../scenarios/field-intervals.yaml" suffix(, 0)
     }},
     {"scenarios/field-killed-anywhere.yaml", (const char[]){
 #embed "../../../scenarios/field-killed-anywhere.yaml" suffix(, 0)
@@ -357,6 +363,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-quota.yaml", (const char[]){
 #embed "../../../scenarios/field-quota.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-quota-order.yaml", (const char[]){
+#embed "../../../scenarios/field-quota-order.yaml" suffix(, 0)
     }},
     {"scenarios/field-refused-acts.yaml", (const char[]){
 #embed "../../../scenarios/field-refused-acts.yaml" suffix(, 0)
