@@ -283,6 +283,9 @@ static const struct cresources_file files[] = {
     {"scenarios/field-batches-by-period.yaml", (const char[]){
 #embed "../../../scenarios/field-batches-by-period.yaml" suffix(, 0)
     }},
+    {"scenarios/field-clock-restart.yaml", (const char[]){
+#embed "../../../scenarios/field-clock-restart.yaml" suffix(, 0)
+    }},
     {"scenarios/field-corrupt-file.yaml", (const char[]){
 #embed "../../../scenarios/field-corrupt-file.yaml" suffix(, 0)
     }},
@@ -390,6 +393,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-summer-time.yaml", (const char[]){
 #embed "../../../scenarios/field-summer-time.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-two-of-each.yaml", (const char[]){
+#embed "../../../scenarios/field-two-of-each.yaml" suffix(, 0)
     }},
     {"scenarios/first-load.yaml", (const char[]){
 #embed "../../../scenarios/first-load.yaml" suffix(, 0)
