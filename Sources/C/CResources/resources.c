@@ -412,6 +412,9 @@ static const struct cresources_file files[] = {
     {"scenarios/index-diff-on-edge.yaml", (const char[]){
 #embed "../../../scenarios/index-diff-on-edge.yaml" suffix(, 0)
     }},
+    {"scenarios/index-fails.yaml", (const char[]){
+#embed "../../../scenarios/index-fails.yaml" suffix(, 0)
+    }},
     {"scenarios/kill-everywhere.yaml", (const char[]){
 #embed "../../../scenarios/kill-everywhere.yaml" suffix(, 0)
     }},
@@ -429,6 +432,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/list-cut-midway.yaml", (const char[]){
 #embed "../../../scenarios/list-cut-midway.yaml" suffix(, 0)
+    }},
+    {"scenarios/many-creations.yaml", (const char[]){
+#embed "../../../scenarios/many-creations.yaml" suffix(, 0)
     }},
     {"scenarios/new-token-rejected.yaml", (const char[]){
 #embed "../../../scenarios/new-token-rejected.yaml" suffix(, 0)
