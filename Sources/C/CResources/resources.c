@@ -334,6 +334,9 @@ static const struct cresources_file files[] = {
     {"scenarios/field-midnight-abroad.yaml", (const char[]){
 #embed "../../../scenarios/field-midnight-abroad.yaml" suffix(, 0)
     }},
+    {"scenarios/field-nothing-due.yaml", (const char[]){
+#embed "../../../scenarios/field-nothing-due.yaml" suffix(, 0)
+    }},
     {"scenarios/field-one-file-at-a-time.yaml", (const char[]){
 #embed "../../../scenarios/field-one-file-at-a-time.yaml" suffix(, 0)
     }},
@@ -345,6 +348,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-period-cache.yaml", (const char[]){
 #embed "../../../scenarios/field-period-cache.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-photo-failures.yaml", (const char[]){
+#embed "../../../scenarios/field-photo-failures.yaml" suffix(, 0)
     }},
     {"scenarios/field-photo-resumes.yaml", (const char[]){
 #embed "../../../scenarios/field-photo-resumes.yaml" suffix(, 0)
@@ -396,6 +402,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-two-of-each.yaml", (const char[]){
 #embed "../../../scenarios/field-two-of-each.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-wanted-file.yaml", (const char[]){
+#embed "../../../scenarios/field-wanted-file.yaml" suffix(, 0)
     }},
     {"scenarios/first-load.yaml", (const char[]){
 #embed "../../../scenarios/first-load.yaml" suffix(, 0)
