@@ -445,6 +445,9 @@ static const struct cresources_file files[] = {
     {"scenarios/many-creations.yaml", (const char[]){
 #embed "../../../scenarios/many-creations.yaml" suffix(, 0)
     }},
+    {"scenarios/many-reads.yaml", (const char[]){
+#embed "../../../scenarios/many-reads.yaml" suffix(, 0)
+    }},
     {"scenarios/new-token-rejected.yaml", (const char[]){
 #embed "../../../scenarios/new-token-rejected.yaml" suffix(, 0)
     }},
