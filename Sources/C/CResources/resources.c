@@ -235,6 +235,9 @@ static const struct cresources_file files[] = {
     {"scenarios/disk-full-refuses-changes.yaml", (const char[]){
 #embed "../../../scenarios/disk-full-refuses-changes.yaml" suffix(, 0)
     }},
+    {"scenarios/disk-full-while-idle.yaml", (const char[]){
+#embed "../../../scenarios/disk-full-while-idle.yaml" suffix(, 0)
+    }},
     {"scenarios/disk-full-with-answer.yaml", (const char[]){
 #embed "../../../scenarios/disk-full-with-answer.yaml" suffix(, 0)
     }},
@@ -294,6 +297,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-delay-ends-early.yaml", (const char[]){
 #embed "../../../scenarios/field-delay-ends-early.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-disk-full-push.yaml", (const char[]){
+#embed "../../../scenarios/field-disk-full-push.yaml" suffix(, 0)
     }},
     {"scenarios/field-edits.yaml", (const char[]){
 #embed "../../../scenarios/field-edits.yaml" suffix(, 0)
