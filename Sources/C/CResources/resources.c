@@ -175,6 +175,9 @@ static const struct cresources_file files[] = {
     {"scenarios/account-switch-with-queue.yaml", (const char[]){
 #embed "../../../scenarios/account-switch-with-queue.yaml" suffix(, 0)
     }},
+    {"scenarios/another-database.yaml", (const char[]){
+#embed "../../../scenarios/another-database.yaml" suffix(, 0)
+    }},
     {"scenarios/burst-on-edge.yaml", (const char[]){
 #embed "../../../scenarios/burst-on-edge.yaml" suffix(, 0)
     }},
@@ -192,6 +195,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/commuter-30-minutes.yaml", (const char[]){
 #embed "../../../scenarios/commuter-30-minutes.yaml" suffix(, 0)
+    }},
+    {"scenarios/conflict-ends-by-itself.yaml", (const char[]){
+#embed "../../../scenarios/conflict-ends-by-itself.yaml" suffix(, 0)
     }},
     {"scenarios/conflicts-survive-restart.yaml", (const char[]){
 #embed "../../../scenarios/conflicts-survive-restart.yaml" suffix(, 0)
@@ -220,8 +226,17 @@ static const struct cresources_file files[] = {
     {"scenarios/deleted-stays-deleted.yaml", (const char[]){
 #embed "../../../scenarios/deleted-stays-deleted.yaml" suffix(, 0)
     }},
+    {"scenarios/disk-full-during-answers.yaml", (const char[]){
+#embed "../../../scenarios/disk-full-during-answers.yaml" suffix(, 0)
+    }},
     {"scenarios/disk-full-during-pull.yaml", (const char[]){
 #embed "../../../scenarios/disk-full-during-pull.yaml" suffix(, 0)
+    }},
+    {"scenarios/disk-full-refuses-changes.yaml", (const char[]){
+#embed "../../../scenarios/disk-full-refuses-changes.yaml" suffix(, 0)
+    }},
+    {"scenarios/disk-full-while-idle.yaml", (const char[]){
+#embed "../../../scenarios/disk-full-while-idle.yaml" suffix(, 0)
     }},
     {"scenarios/disk-full-with-answer.yaml", (const char[]){
 #embed "../../../scenarios/disk-full-with-answer.yaml" suffix(, 0)
@@ -298,8 +313,14 @@ static const struct cresources_file files[] = {
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
     }},
+    {"scenarios/field-bad-payload.yaml", (const char[]){
+#embed "../../../scenarios/field-bad-payload.yaml" suffix(, 0)
+    }},
     {"scenarios/field-batches-by-period.yaml", (const char[]){
 #embed "../../../scenarios/field-batches-by-period.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-clock-restart.yaml", (const char[]){
+#embed "../../../scenarios/field-clock-restart.yaml" suffix(, 0)
     }},
     {"scenarios/field-corrupt-file.yaml", (const char[]){
 #embed "../../../scenarios/field-corrupt-file.yaml" suffix(, 0)
@@ -307,17 +328,35 @@ static const struct cresources_file files[] = {
     {"scenarios/field-daily-cache.yaml", (const char[]){
 #embed "../../../scenarios/field-daily-cache.yaml" suffix(, 0)
     }},
+    {"scenarios/field-delay-ends-early.yaml", (const char[]){
+#embed "../../../scenarios/field-delay-ends-early.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-disk-full-push.yaml", (const char[]){
+#embed "../../../scenarios/field-disk-full-push.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-edits.yaml", (const char[]){
+#embed "../../../scenarios/field-edits.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-events.yaml", (const char[]){
+#embed "../../../scenarios/field-events.yaml" suffix(, 0)
+    }},
     {"scenarios/field-file-changes.yaml", (const char[]){
 #embed "../../../scenarios/field-file-changes.yaml" suffix(, 0)
     }},
     {"scenarios/field-file-replaced.yaml", (const char[]){
 #embed "../../../scenarios/field-file-replaced.yaml" suffix(, 0)
     }},
+    {"scenarios/field-file-statuses.yaml", (const char[]){
+#embed "../../../scenarios/field-file-statuses.yaml" suffix(, 0)
+    }},
     {"scenarios/field-first-use.yaml", (const char[]){
 #embed "../../../scenarios/field-first-use.yaml" suffix(, 0)
     }},
     {"scenarios/field-interface-policy.yaml", (const char[]){
 #embed "../../../scenarios/field-interface-policy.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-intervals.yaml", (const char[]){
+#embed "../../../scenarios/field-intervals.yaml" suffix(, 0)
     }},
     {"scenarios/field-killed-anywhere.yaml", (const char[]){
 #embed "../../../scenarios/field-killed-anywhere.yaml" suffix(, 0)
@@ -334,6 +373,9 @@ static const struct cresources_file files[] = {
     {"scenarios/field-midnight-abroad.yaml", (const char[]){
 #embed "../../../scenarios/field-midnight-abroad.yaml" suffix(, 0)
     }},
+    {"scenarios/field-nothing-due.yaml", (const char[]){
+#embed "../../../scenarios/field-nothing-due.yaml" suffix(, 0)
+    }},
     {"scenarios/field-one-file-at-a-time.yaml", (const char[]){
 #embed "../../../scenarios/field-one-file-at-a-time.yaml" suffix(, 0)
     }},
@@ -346,11 +388,23 @@ static const struct cresources_file files[] = {
     {"scenarios/field-period-cache.yaml", (const char[]){
 #embed "../../../scenarios/field-period-cache.yaml" suffix(, 0)
     }},
+    {"scenarios/field-photo-failures.yaml", (const char[]){
+#embed "../../../scenarios/field-photo-failures.yaml" suffix(, 0)
+    }},
     {"scenarios/field-photo-resumes.yaml", (const char[]){
 #embed "../../../scenarios/field-photo-resumes.yaml" suffix(, 0)
     }},
+    {"scenarios/field-photo-statuses.yaml", (const char[]){
+#embed "../../../scenarios/field-photo-statuses.yaml" suffix(, 0)
+    }},
     {"scenarios/field-poison-record.yaml", (const char[]){
 #embed "../../../scenarios/field-poison-record.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-push-again.yaml", (const char[]){
+#embed "../../../scenarios/field-push-again.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-push-rejected.yaml", (const char[]){
+#embed "../../../scenarios/field-push-rejected.yaml" suffix(, 0)
     }},
     {"scenarios/field-pushed-but-not-pulled.yaml", (const char[]){
 #embed "../../../scenarios/field-pushed-but-not-pulled.yaml" suffix(, 0)
@@ -358,8 +412,23 @@ static const struct cresources_file files[] = {
     {"scenarios/field-quota.yaml", (const char[]){
 #embed "../../../scenarios/field-quota.yaml" suffix(, 0)
     }},
+    {"scenarios/field-quota-order.yaml", (const char[]){
+#embed "../../../scenarios/field-quota-order.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-refused-acts.yaml", (const char[]){
+#embed "../../../scenarios/field-refused-acts.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-restored-server.yaml", (const char[]){
+#embed "../../../scenarios/field-restored-server.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-retry-after.yaml", (const char[]){
+#embed "../../../scenarios/field-retry-after.yaml" suffix(, 0)
+    }},
     {"scenarios/field-sign-in.yaml", (const char[]){
 #embed "../../../scenarios/field-sign-in.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-sign-in-again.yaml", (const char[]){
+#embed "../../../scenarios/field-sign-in-again.yaml" suffix(, 0)
     }},
     {"scenarios/field-soak.yaml", (const char[]){
 #embed "../../../scenarios/field-soak.yaml" suffix(, 0)
@@ -370,8 +439,20 @@ static const struct cresources_file files[] = {
     {"scenarios/field-summer-time.yaml", (const char[]){
 #embed "../../../scenarios/field-summer-time.yaml" suffix(, 0)
     }},
+    {"scenarios/field-two-of-each.yaml", (const char[]){
+#embed "../../../scenarios/field-two-of-each.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-wanted-file.yaml", (const char[]){
+#embed "../../../scenarios/field-wanted-file.yaml" suffix(, 0)
+    }},
+    {"scenarios/first-load.yaml", (const char[]){
+#embed "../../../scenarios/first-load.yaml" suffix(, 0)
+    }},
     {"scenarios/flapping.yaml", (const char[]){
 #embed "../../../scenarios/flapping.yaml" suffix(, 0)
+    }},
+    {"scenarios/forbidden.yaml", (const char[]){
+#embed "../../../scenarios/forbidden.yaml" suffix(, 0)
     }},
     {"scenarios/half-open.yaml", (const char[]){
 #embed "../../../scenarios/half-open.yaml" suffix(, 0)
@@ -379,26 +460,53 @@ static const struct cresources_file files[] = {
     {"scenarios/index-diff-on-edge.yaml", (const char[]){
 #embed "../../../scenarios/index-diff-on-edge.yaml" suffix(, 0)
     }},
+    {"scenarios/index-fails.yaml", (const char[]){
+#embed "../../../scenarios/index-fails.yaml" suffix(, 0)
+    }},
     {"scenarios/kill-everywhere.yaml", (const char[]){
 #embed "../../../scenarios/kill-everywhere.yaml" suffix(, 0)
     }},
     {"scenarios/kill-while-reading.yaml", (const char[]){
 #embed "../../../scenarios/kill-while-reading.yaml" suffix(, 0)
     }},
+    {"scenarios/large-change.yaml", (const char[]){
+#embed "../../../scenarios/large-change.yaml" suffix(, 0)
+    }},
     {"scenarios/late-answer.yaml", (const char[]){
 #embed "../../../scenarios/late-answer.yaml" suffix(, 0)
+    }},
+    {"scenarios/late-index.yaml", (const char[]){
+#embed "../../../scenarios/late-index.yaml" suffix(, 0)
     }},
     {"scenarios/list-cut-midway.yaml", (const char[]){
 #embed "../../../scenarios/list-cut-midway.yaml" suffix(, 0)
     }},
+    {"scenarios/many-creations.yaml", (const char[]){
+#embed "../../../scenarios/many-creations.yaml" suffix(, 0)
+    }},
+    {"scenarios/many-reads.yaml", (const char[]){
+#embed "../../../scenarios/many-reads.yaml" suffix(, 0)
+    }},
     {"scenarios/new-token-rejected.yaml", (const char[]){
 #embed "../../../scenarios/new-token-rejected.yaml" suffix(, 0)
+    }},
+    {"scenarios/odd-answers.yaml", (const char[]){
+#embed "../../../scenarios/odd-answers.yaml" suffix(, 0)
+    }},
+    {"scenarios/old-cursor.yaml", (const char[]){
+#embed "../../../scenarios/old-cursor.yaml" suffix(, 0)
     }},
     {"scenarios/operation-ids.yaml", (const char[]){
 #embed "../../../scenarios/operation-ids.yaml" suffix(, 0)
     }},
+    {"scenarios/order-after-a-pause.yaml", (const char[]){
+#embed "../../../scenarios/order-after-a-pause.yaml" suffix(, 0)
+    }},
     {"scenarios/outage-30-min.yaml", (const char[]){
 #embed "../../../scenarios/outage-30-min.yaml" suffix(, 0)
+    }},
+    {"scenarios/parked-after-lost-response.yaml", (const char[]){
+#embed "../../../scenarios/parked-after-lost-response.yaml" suffix(, 0)
     }},
     {"scenarios/pattern-a-pin.yaml", (const char[]){
 #embed "../../../scenarios/pattern-a-pin.yaml" suffix(, 0)
@@ -517,8 +625,17 @@ static const struct cresources_file files[] = {
     {"scenarios/reader-user-started-get.yaml", (const char[]){
 #embed "../../../scenarios/reader-user-started-get.yaml" suffix(, 0)
     }},
+    {"scenarios/reads-fail.yaml", (const char[]){
+#embed "../../../scenarios/reads-fail.yaml" suffix(, 0)
+    }},
+    {"scenarios/refresh-fails.yaml", (const char[]){
+#embed "../../../scenarios/refresh-fails.yaml" suffix(, 0)
+    }},
     {"scenarios/refresh-refused.yaml", (const char[]){
 #embed "../../../scenarios/refresh-refused.yaml" suffix(, 0)
+    }},
+    {"scenarios/rejected-writes.yaml", (const char[]){
+#embed "../../../scenarios/rejected-writes.yaml" suffix(, 0)
     }},
     {"scenarios/remote-delete-propagates.yaml", (const char[]){
 #embed "../../../scenarios/remote-delete-propagates.yaml" suffix(, 0)
@@ -558,6 +675,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/warm-read-offline.yaml", (const char[]){
 #embed "../../../scenarios/warm-read-offline.yaml" suffix(, 0)
+    }},
+    {"scenarios/write-statuses.yaml", (const char[]){
+#embed "../../../scenarios/write-statuses.yaml" suffix(, 0)
     }},
     {"Sources/Drivers/ControlAPI/openapi.json", (const char[]){
 #embed "../../Drivers/ControlAPI/openapi.json" suffix(, 0)
