@@ -235,9 +235,6 @@ static const struct cresources_file files[] = {
     {"scenarios/disk-full-refuses-changes.yaml", (const char[]){
 #embed "../../../scenarios/disk-full-refuses-changes.yaml" suffix(, 0)
     }},
-    {"scenarios/disk-full-while-idle.yaml", (const char[]){
-#embed "../../../scenarios/disk-full-while-idle.yaml" suffix(, 0)
-    }},
     {"scenarios/disk-full-with-answer.yaml", (const char[]){
 #embed "../../../scenarios/disk-full-with-answer.yaml" suffix(, 0)
     }},

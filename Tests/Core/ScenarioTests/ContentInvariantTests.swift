@@ -109,16 +109,20 @@ import Testing
     // MARK: I4
 
     @Test func nothingIsPendingAfterTheQuiescePhase() {
-        func violation(_ icon: History.Icon, isOver: Bool = true) -> String? {
+        func violation(_ icon: History.Icon, server: String = "two", isOver: Bool = true) -> String? {
             var run = HandwrittenRun()
             run.show(1, "A", [("n1", "two", icon)])
             if isOver { run.add(8, .phase(.verify)) }
-            run.server(9, [("n1", 1, "two")])
+            run.server(9, [("n1", 1, server)])
             return Self.violation(run, .convergence)
         }
         #expect(violation(.upload) == "A shows n1 as pending at the end")
         #expect(violation(.upload, isOver: false) == nil)
-        #expect(violation(.error) == nil)
+        for icon in [History.Icon.error, .conflict] {
+            #expect(
+                violation(icon) == "A shows n1 with the icon '\(icon)' at the end, although it equals the server's")
+            #expect(violation(icon, server: "one") == nil)
+        }
     }
 
     // MARK: I5
