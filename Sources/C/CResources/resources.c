@@ -439,6 +439,9 @@ static const struct cresources_file files[] = {
     {"scenarios/field-two-of-each.yaml", (const char[]){
 #embed "../../../scenarios/field-two-of-each.yaml" suffix(, 0)
     }},
+    {"scenarios/field-two-rejections.yaml", (const char[]){
+#embed "../../../scenarios/field-two-rejections.yaml" suffix(, 0)
+    }},
     {"scenarios/field-wanted-file.yaml", (const char[]){
 #embed "../../../scenarios/field-wanted-file.yaml" suffix(, 0)
     }},

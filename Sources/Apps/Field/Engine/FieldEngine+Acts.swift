@@ -164,7 +164,7 @@ extension FieldEngine {
 
     /// Gives up a record that the server has rejected.
     private mutating func dismiss(_ key: RecordKey) throws(AppActError) {
-        guard let record = records.values.first(where: { $0.shownKey == key && $0.rejection != nil }) else {
+        guard let record = rejected.first(where: { $0.shownKey == key }) else {
             throw AppActError("the record has no error")
         }
         remove(record)

@@ -11,6 +11,11 @@ extension FieldEngine {
     }
 
     /// The number of records and photos that the server does not have.
+    /// The records that the server has rejected, in order: a row can show one of several.
+    var rejected: [FieldRecord] {
+        records.values.filter { $0.rejection != nil }.sorted { ($0.time, $0.key) < ($1.time, $1.key) }
+    }
+
     private var outbox: Int { records.values.count { $0.isPending || $0.needsUpload } }
 
     private var stitched: FieldPayload? { payload?.stitched(with: Array(records.values)) }
@@ -18,7 +23,7 @@ extension FieldEngine {
     private var rows: [AppView.Row] {
         guard let stitched else { return [] }
         let rejections = Dictionary(
-            records.values.compactMap { record in record.rejection.map { (record.shownKey, $0) } }
+            rejected.compactMap { record in record.rejection.map { (record.shownKey, $0) } }
         ) { first, _ in first }
         var rows: [AppView.Row] = []
         func add(_ key: RecordKey, _ title: String, _ text: String?, error: String? = nil, isGrey: Bool = false) {

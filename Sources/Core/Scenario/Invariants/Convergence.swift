@@ -28,7 +28,10 @@ enum Convergence: InvariantCheck {
                         "\(device.name) shows \(row.name) as pending at the end", at: run.endIndex, of: device.name,
                         row.name)
                 }
-                if hasQuiesced, device.isReference, isMarked(row), !isRejectedByFault(row.name, device, run),
+                // A pin has failed, not a change of the text.
+                let isPinned = device.actions.contains { $0.kind == .pin && $0.changes(row.name) }
+                if hasQuiesced, device.isReference, isMarked(row), !isPinned,
+                    !isRejectedByFault(row.name, device, run),
                     rows.contains(where: {
                         $0.user == user && $0.name == row.name && $0.title == row.title && $0.text == row.text
                     })
