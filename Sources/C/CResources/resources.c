@@ -490,8 +490,8 @@ static const struct cresources_file files[] = {
     {"scenarios/new-token-rejected.yaml", (const char[]){
 #embed "../../../scenarios/new-token-rejected.yaml" suffix(, 0)
     }},
-    {"scenarios/odd-answers.yaml", (const char[]){
-#embed "../../../scenarios/odd-answers.yaml" suffix(, 0)
+    {"scenarios/odd-responses.yaml", (const char[]){
+#embed "../../../scenarios/odd-responses.yaml" suffix(, 0)
     }},
     {"scenarios/old-cursor.yaml", (const char[]){
 #embed "../../../scenarios/old-cursor.yaml" suffix(, 0)

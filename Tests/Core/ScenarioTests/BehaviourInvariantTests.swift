@@ -319,9 +319,26 @@ import Testing
         #expect(violation(200, 2, write: true) == nil)
     }
 
+    /// The user opens a screen meanwhile, so that the check looks for a dismissal between the two.
+    @Test func twoReadsOfANoteAtATimeAreNoViolation() {
+        var run = HandwrittenRun()
+        run.add(0, .action(actor: "A", .open(row: "n1")))
+        for id in 1...2 {
+            run.add(1, .request(id, actor: "A", method: "GET", row: "n1", key: nil, bodyDigest: 0))
+            run.add(1, .contents(id, .init()))
+            run.add(1, .arrived(id))
+        }
+        for id in 1...2 {
+            run.add(2, .serverResponded(id, status: 200, revision: 2))
+            run.add(2, .responseReceived(id, status: 200))
+        }
+        #expect(Self.violation(run, .economy) == nil)
+    }
+
     @Test func oneIndexIsReadAtATime() {
-        func violation(_ end: Int64) -> String? {
+        func violation(_ end: Int64, app: Scenario.App? = nil) -> String? {
             var run = HandwrittenRun()
+            if let app { run.scenario.devices = run.scenario.devices.map { $0.replacing(\.client, .app(app)) } }
             for second in 1...2 as ClosedRange<Int64> {
                 let id = Int(second)
                 if second == 2, end == 2 { run.add(2, .responseReceived(1, status: 200)) }
@@ -333,6 +350,7 @@ import Testing
         }
         #expect(violation(3) == "A sends GET index at 2.0 s, while that of 1.0 s is in flight")
         #expect(violation(2) == nil)
+        #expect(violation(3, app: .field) != nil && violation(3, app: .expense) == nil, "several lists")
     }
 
     @Test func nothingIsSentOnAForbiddenInterface() {

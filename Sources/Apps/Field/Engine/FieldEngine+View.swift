@@ -10,12 +10,12 @@ extension FieldEngine {
             connectivity: !interface.isUp ? .interfaceDown : isUnreachable ? .unreachable : .online)
     }
 
-    /// The number of records and photos that the server does not have.
-    /// The records that the server has rejected, in order: a row can show one of several.
+    /// The records that the server has rejected, in the order in which they were made: of those of one row, the first is shown.
     var rejected: [FieldRecord] {
         records.values.filter { $0.rejection != nil }.sorted { ($0.time, $0.key) < ($1.time, $1.key) }
     }
 
+    /// The number of records and photos that the server does not have.
     private var outbox: Int { records.values.count { $0.isPending || $0.needsUpload } }
 
     private var stitched: FieldPayload? { payload?.stitched(with: Array(records.values)) }

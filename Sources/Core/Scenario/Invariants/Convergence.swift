@@ -28,14 +28,7 @@ enum Convergence: InvariantCheck {
                         "\(device.name) shows \(row.name) as pending at the end", at: run.endIndex, of: device.name,
                         row.name)
                 }
-                // A pin has failed, not a change of the text.
-                let isPinned = device.actions.contains { $0.kind == .pin && $0.changes(row.name) }
-                if hasQuiesced, device.isReference, isMarked(row), !isPinned,
-                    !isRejectedByFault(row.name, device, run),
-                    rows.contains(where: {
-                        $0.user == user && $0.name == row.name && $0.title == row.title && $0.text == row.text
-                    })
-                {
+                if hasQuiesced, isMarkedWithoutNeed(row, rows, device, run) {
                     return InvariantViolation(
                         "\(device.name) shows \(row.name) with the icon '\(row.icon)' at the end, although it equals the server's",
                         at: run.endIndex, of: device.name, row.name)
@@ -70,13 +63,19 @@ enum Convergence: InvariantCheck {
         return nil
     }
 
-    private static func isMarked(_ row: RunFacts.Row) -> Bool {
-        !row.isDeleted && (row.icon == .conflict || row.icon == .error)
-    }
-
-    /// Returns whether a fault has rejected the last write of a note: the server may have executed it before.
-    private static func isRejectedByFault(_ row: String, _ device: RunFacts.Device, _ run: RunFacts) -> Bool {
-        let last = device.exchanges.map { run.exchanges[$0] }.last { $0.row == row && RunFacts.isWrite($0) }
-        return last?.fault != nil
+    /// Returns whether a note is shown as in conflict or with an error, although it equals the server's.
+    private static func isMarkedWithoutNeed(
+        _ row: RunFacts.Row, _ rows: [History.ServerRow], _ device: RunFacts.Device, _ run: RunFacts
+    ) -> Bool {
+        guard device.isReference, !row.isDeleted, row.icon == .conflict || row.icon == .error,
+            rows.contains(where: {
+                $0.user == device.device.user && $0.name == row.name && $0.title == row.title && $0.text == row.text
+            })
+        else { return false }
+        // The error may be that of a pin, which changes no text.
+        if device.actions.contains(where: { $0.kind == .pin && $0.changes(row.name) }) { return false }
+        // A fault may have rejected a write that the server had executed before.
+        let last = device.exchanges.map { run.exchanges[$0] }.last { $0.row == row.name && RunFacts.isWrite($0) }
+        return last?.fault == nil
     }
 }

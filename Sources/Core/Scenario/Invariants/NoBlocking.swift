@@ -11,7 +11,7 @@ enum NoBlocking: InvariantCheck {
             + "process of the client, while a change of another note, which was pending all the time, is not sent, and "
             + "no reading of that note has failed.",
         worlds: "Simulated and live, with these two limits.",
-        blindSpots: "Screens that are not part of views; live, delays below 1 s.",
+        blindSpots: "Screens that are not part of views; full and slow disks; live, delays below 1 s.",
         source: "tags s01, s28, s31")
 
     /// The number of attempts of a rejected change by which every other pending change must have been sent.

@@ -14,7 +14,7 @@ enum VisibleState: InvariantCheck {
             + "while it is online, or an error without its marks.",
         worlds: "Simulated and live. Programs are checked for the first two. Messages and looks of apps are checked in "
             + "simulation.",
-        blindSpots: "Texts of messages.",
+        blindSpots: "Texts of messages; marks and messages that stay because a disk is full or slow.",
         source: "tags s06, s12, s19, s31, s39 to s43")
 
     /// The longest time for which a mark stays after the response.
