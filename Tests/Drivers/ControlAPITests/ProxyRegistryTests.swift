@@ -285,7 +285,8 @@ import Wire
             }
             return await registry.populate(requests).created.count
         }
-        // Each length of the list that another caller sees was read between two proxies.
+        // Each length of the list that another caller sees was read between two proxies. How many it sees is a matter of the
+        // scheduler; without a pause it sees the first and the last one.
         var lengths: Set<Int> = []
         var length = 0
         while length < count {
@@ -293,7 +294,7 @@ import Wire
             lengths.insert(length)
         }
         #expect(try await populate.value == count)
-        #expect(lengths.count > 4, "\(lengths.count) different lengths")
+        #expect(!lengths.subtracting([0, count]).isEmpty, "\(lengths)")
         await registry.closeAll()
     }
 

@@ -222,6 +222,29 @@ import Testing
         }
     }
 
+    /// The connections are open, and end in another order.
+    @Test func destinationsAreListedInTheOrderInWhichClientsNameThem() async throws {
+        let origins = try (0..<6).map { _ in try TestSocket.listen() }
+        try await Self.withForwardProxy { proxy, _, _ in
+            let clients = try await blocking {
+                try origins.map { origin, port in
+                    let client = try TestSocket.connect(port: proxy.address.port)
+                    let host = "api.test:\(port)"
+                    try client.send(Array("GET http://\(host)/ HTTP/1.1\r\nHost: \(host)\r\n\r\n".utf8))
+                    _ = try Way.head(try origin.accept())
+                    return client
+                }
+            }
+            let ports = origins.map { UInt16($0.1) }
+            #expect(await proxy.hostTraffic().map { $0.destination.map { UInt16($0.port) } } == ports)
+            for client in clients.reversed() { client.finish() }
+            try await eventually("the connections are counted") {
+                await proxy.hostTraffic().allSatisfy { $0.connections == 1 }
+            }
+            #expect(await proxy.hostTraffic().map { $0.destination.map { UInt16($0.port) } } == ports)
+        }
+    }
+
     @Test func requestsInAbsoluteFormReachTheirOrigins() async throws {
         let (other, otherPort) = try TestSocket.listen()
         try await Self.withForwardProxy { proxy, listener, port in

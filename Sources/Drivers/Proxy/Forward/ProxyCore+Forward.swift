@@ -102,7 +102,9 @@ extension ProxyCore {
     func session(
         of client: any Channel, on route: Route, passed: [LoopDetector.ProxyNumber], ownsChannel: Bool = true
     ) -> Session {
-        Session(client, on: route.driver, passed: passed, target: route.target, ownsChannel: ownsChannel) {
+        // Its row is added now, because the rows are in the order in which clients name the destinations.
+        hostTraffic.change(route.target.destination) { _ in }
+        return Session(client, on: route.driver, passed: passed, target: route.target, ownsChannel: ownsChannel) {
             [weak self] session in self?.dial(for: session)
         }
     }
