@@ -223,21 +223,27 @@ import Testing
     }
 
     /// The connections are open, and end in another order.
-    @Test func destinationsAreListedInTheOrderInWhichClientsNameThem() async throws {
+    @Test(arguments: [true, false]) func destinationsAreListedInTheOrderInWhichClientsNameThem(
+        _ allowsFastPath: Bool
+    ) async throws {
         let origins = try (0..<6).map { _ in try TestSocket.listen() }
-        try await Self.withForwardProxy { proxy, _, _ in
-            let clients = try await blocking {
+        try await Self.withForwardProxy(allowsFastPath: allowsFastPath) { proxy, _, _ in
+            let connections = try await blocking {
                 try origins.map { origin, port in
                     let client = try TestSocket.connect(port: proxy.address.port)
                     let host = "api.test:\(port)"
                     try client.send(Array("GET http://\(host)/ HTTP/1.1\r\nHost: \(host)\r\n\r\n".utf8))
-                    _ = try Way.head(try origin.accept())
-                    return client
+                    let server = try origin.accept()
+                    _ = try Way.head(server)
+                    return (client, server)
                 }
             }
             let ports = origins.map { UInt16($0.1) }
             #expect(await proxy.hostTraffic().map { $0.destination.map { UInt16($0.port) } } == ports)
-            for client in clients.reversed() { client.finish() }
+            for (client, server) in connections.reversed() {
+                client.finish()
+                server.finish()
+            }
             try await eventually("the connections are counted") {
                 await proxy.hostTraffic().allSatisfy { $0.connections == 1 }
             }
