@@ -4,7 +4,7 @@ import PackageDescription
 let package = Package(
     name: "shopping-list",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "slowlane", path: "../..")],
+    dependencies: [.package(name: "slowlane", path: "../..", traits: [])],
     targets: [
         .executableTarget(name: "ShoppingList", dependencies: [.product(name: "LiveClient", package: "slowlane")]),
         .executableTarget(name: "Expenses", dependencies: [.product(name: "LiveClient", package: "slowlane")]),

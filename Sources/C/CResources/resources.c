@@ -238,6 +238,9 @@ static const struct cresources_file files[] = {
     {"scenarios/disk-full-with-answer.yaml", (const char[]){
 #embed "../../../scenarios/disk-full-with-answer.yaml" suffix(, 0)
     }},
+    {"scenarios/edit-before-commit.yaml", (const char[]){
+#embed "../../../scenarios/edit-before-commit.yaml" suffix(, 0)
+    }},
     {"scenarios/edit-conflict-after-subway.yaml", (const char[]){
 #embed "../../../scenarios/edit-conflict-after-subway.yaml" suffix(, 0)
     }},

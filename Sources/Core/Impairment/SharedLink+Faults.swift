@@ -42,6 +42,12 @@ extension SharedLink {
     /// Returns whether the exchanges of an open connection are tracked.
     public func isTracked(_ id: FlowID) -> Bool { conduits[id].tracker?.isTracking == true }
 
+    /// Returns whether the bytes of a connection leave the link in another order than they have entered it: frames of
+    /// HTTP/2 do not wait for those of another stream that wait for a decision.
+    public func hasReordered(_ id: FlowID) -> Bool {
+        conduits.contains(id) && conduits[id].tracker?.streams.first?.hasReordered == true
+    }
+
     /// Sets the number of the next exchange, unless it is greater, so that the numbers of several links differ.
     public mutating func numberExchanges(from first: Int) { recorder.exchanges.numberExchanges(from: first) }
 

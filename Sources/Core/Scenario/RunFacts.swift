@@ -96,23 +96,6 @@ struct RunFacts {
         /// Whether its client is the reference client of the notes server.
         var isReference: Bool { device.client == .reference }
 
-        /// Whether the disk may have delayed commits between two entries: it is full or slow from an action on until the first
-        /// commit after it is normal again.
-        func isDiskLate(from start: Int, to end: Int) -> Bool {
-            var since: Int?
-            for action in actions {
-                guard case .disk(let disk) = action.action, action.moment.index < end else { continue }
-                guard disk == .normal else {
-                    since = since ?? action.moment.index
-                    continue
-                }
-                let until = commits.first { $0 > action.moment.index } ?? .max
-                if since != nil, until > start { return true }
-                since = nil
-            }
-            return since != nil
-        }
-
         /// Returns the note as it is shown at an entry.
         func row(_ name: String, at index: Int) -> Row? { change(of: name, at: index)?.after }
 

@@ -385,7 +385,10 @@ final class LinkDriver {
             guard let session = session(of: timedAction) else { continue }
             budget.spend(timedAction.action)
             if !timedAction.action.waitsForFlush { publishExchanges() }
-            comparisons?.executed(timedAction.action, on: timedAction.flow)
+            if comparisons != nil {
+                if link.hasReordered(timedAction.flow) { comparisons?.stop(timedAction.flow) }
+                comparisons?.executed(timedAction.action, on: timedAction.flow)
+            }
             if session.execute(timedAction.action) {
                 unflushedSessions.append(session)
                 budget.spendFlush()

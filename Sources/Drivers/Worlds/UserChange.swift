@@ -79,20 +79,20 @@ public struct UserChange: Sendable {
         case .create(_, let title, let text):
             return try engine.create(content(nil, title, text), id: record, at: time)
         case .edit(_, let title, let text):
-            try engine.edit(record, content(engine.record(record), title, text), at: time)
+            try engine.edit(record, content(engine.shownRecord(record), title, text), at: time)
             return record
         case .delete:
             try engine.delete(record, at: time)
             return record
         case .resolve(_, let title, let text):
             return try engine.resolve(
-                record, .write(content(engine.record(record), title, text)), at: time)
+                record, .write(content(engine.shownRecord(record), title, text)), at: time)
         case .choose(_, let choice):
-            if choice == .delete, engine.record(record)?.isDeleted == false { try engine.delete(record, at: time) }
+            if choice == .delete, engine.shownRecord(record)?.isDeleted == false { try engine.delete(record, at: time) }
             return try engine.resolve(record, choice == .theirs ? .theirs : .mine, at: time)
         case .keep:
             // The deletion is taken back, and the other client's change kept.
-            guard let local = engine.record(record), local.isDeleted, local.theirs?.revision != nil else {
+            guard let local = engine.shownRecord(record), local.isDeleted, local.theirs?.revision != nil else {
                 throw ActionError("the deletion is not in conflict with a change of another client")
             }
             return try engine.resolve(record, .theirs, at: time)

@@ -101,6 +101,44 @@ extension HostileServerTests {
         #expect(device.texts == world.server.texts && world.problems == [])
     }
 
+    /// What a response brings is shown after its commit. A change that the user makes before is based on what is shown, so
+    /// that it does not replace what nobody has seen.
+    @Test(arguments: ["edit", "delete", "resolve", "deleted there"], contracts)
+    func aChangeDuringASlowCommitIsBasedOnWhatIsShown(_ change: String, _ contract: APIContract) {
+        let world = World(contract)
+        let device = world.startDevice()
+        let note = device.create("n", "a")
+        world.settle()
+        if change == "resolve" {
+            device.setInterface(isUp: false)
+            device.edit(note, "mine")
+            world.server.write(note, text: "theirs")
+            device.setInterface(isUp: true)
+            world.settle()
+            #expect(device.shown[note]?.icon == .conflict)
+        }
+        if change == "deleted there" { world.server.remove(note) } else { world.server.write(note, text: "unseen") }
+        let shown = device.shown[note]?.content
+        device.disk = .slow
+        device.sync()
+        func isUnseen() -> Bool {
+            guard let record = device.engine.record(note) else { return true }
+            return (record.theirs?.content ?? record.mine) != device.engine.shownRecord(note).map { $0.theirs?.content ?? $0.mine }
+        }
+        while !isUnseen(), world.now < .start + .seconds(600) { world.run(for: .milliseconds(50)) }
+        #expect(isUnseen() && device.shown[note]?.content == shown)
+        switch change {
+        case "delete": device.delete(note)
+        case "resolve": device.resolve(note, .mine)
+        default: device.edit(note, "mine")
+        }
+        world.settle()
+        #expect(device.icon(note) == .conflict)
+        #expect(device.engine.record(note)?.theirs?.content.flatMap { NoteContent($0).text } == world.server.texts[note])
+        if change != "deleted there" { #expect(world.server.texts == [note: "unseen"]) }
+        #expect(world.problems == [])
+    }
+
     @Test func aProcessThatEndsWhileTheDiskIsFullRepeatsWhatWasNotCommitted() {
         let world = World(.orig)
         let device = world.startDevice()

@@ -338,6 +338,21 @@ import Wire
         #expect(paths == ["/b", "/a", "/d"])
     }
 
+    /// The bytes of a connection leave in another order if a frame overtakes a request that waits; the comparison of both
+    /// ends does not apply to them.
+    @Test(arguments: ["nothing", "acknowledgement", "request"]) func aReorderingIsKnown(_ overtaker: String) {
+        var stage = HTTP2Stage([], tracking: ExchangeTracking(awaitsDecisions: true))
+        stage.request(1, "/a", length: 10)
+        switch overtaker {
+        case "acknowledgement": stage.send(HTTP2Stage.acknowledgement, from: .client)
+        case "request": stage.request(3, "/b", "GET", endsStream: true)
+        default: break
+        }
+        stage.data(1, 10, endsStream: true, from: .client)
+        #expect(stage.sockets.box.link.hasReordered(stage.id) == (overtaker != "nothing"))
+        #expect((stage.sockets.socket(.server, stage.id).received == stage.sent.up) == (overtaker == "nothing"))
+    }
+
     /// What waits for a decision does not exhaust the windows of its sender: 65 535 bytes without WINDOW_UPDATE.
     @Test func requestsThatAreNotCompleteAreDecidedInTime() {
         var stage = HTTP2Stage([], tracking: ExchangeTracking(awaitsDecisions: true))

@@ -373,7 +373,7 @@ import Testing
     // MARK: I17
 
     /// A run in which A is in an outage until 100 s, and makes an attempt at a time after it.
-    private static func outage(
+    static func outage(
         _ attempt: Int64?, isSignalled: Bool, until end: Int64 = 300, polls: Bool = true, inFlight: Int64? = nil
     ) -> HandwrittenRun {
         var nothing = DirectionConditions.clear

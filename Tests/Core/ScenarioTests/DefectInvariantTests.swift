@@ -86,6 +86,26 @@ import Testing
         #expect(violation(409, contract: "orig") == nil, "this server knows no operation ids")
     }
 
+    @Test func anOperationIDNamesOneRequest() {
+        func violation(_ method: String = "PUT", body: UInt64 = 1, key: String = "k", bytes: Int = 50) -> String? {
+            var run = Self.run()
+            for (number, (second, method, body, key, bytes)) in [
+                (Int64(1), "PUT", UInt64(1), "k", 50), (2, method, body, key, bytes),
+            ].enumerated() {
+                run.add(second, .request(7 + number, actor: "A", method: method, row: "n1", key: key, bodyDigest: body))
+                run.add(second, .requestSent(7 + number, bytes: bytes))
+                run.add(second, .failed(7 + number))
+            }
+            return Self.violation(run, .noDuplicateEffect)
+        }
+        let reason = "n1 at 2.0 s with the operation id of another request"
+        #expect(violation() == nil, "a repetition")
+        #expect(violation(body: 2) == "A sends PUT \(reason)")
+        #expect(violation("POST") == "A sends POST \(reason)")
+        #expect(violation(body: 2, key: "other") == nil)
+        #expect(violation(body: 2, bytes: 0) == nil, "it was interrupted")
+    }
+
     /// A POST that a proxy has held, and that the client has repeated on another connection, arrives after the DELETE.
     @Test func aPOSTOfAClosedConnectionMayCreateADeletedNoteAgain() {
         /// - Parameter sent: The time at which the POST enters the link.
@@ -373,6 +393,21 @@ import Testing
     }
 
     // MARK: I17
+
+    /// Without its commits, a client sends nothing.
+    @Test(arguments: [Scenario.Disk.full, .slow(.seconds(5))]) func aClientMayWaitForItsDisk(_ disk: Scenario.Disk) {
+        func violation(from begin: Int64, to end: Int64) -> String? {
+            var run = BehaviourInvariantTests.outage(nil, isSignalled: true, until: 90)
+            run.add(begin, .action(actor: "A", .disk(disk)))
+            run.add(end, .action(actor: "A", .disk(.normal)))
+            run.add(end, .commit(device: "A", digest: 1))
+            run.add(300, .phase(.verify))
+            return Self.violation(run, .liveness)
+        }
+        #expect(violation(from: 101, to: 290) == nil)
+        #expect(violation(from: 101, to: 103) != nil, "the disk has been normal again for a long time")
+        #expect(violation(from: 40, to: 60) != nil)
+    }
 
     @Test func aChangeIsSentAtOnce() {
         func violation(after seconds: Int64, status: Int = 200, attempt: Int64? = nil) -> String? {

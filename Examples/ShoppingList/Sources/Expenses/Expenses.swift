@@ -20,19 +20,22 @@ struct Expense: Codable, Hashable, Sendable {
     }
 
     static func run(_ words: [String]) async throws {
-        guard let file = words.first else { return print("usage: Expenses FILE [NOTE CENTS]") }
+        guard let file = words.first else { return print("usage: Expenses FILE [NOTE CENTS|mine|theirs]") }
         var configuration = try SyncClientConfiguration(
             url: ProcessInfo.processInfo.environment["EXPENSES_SERVER"] ?? "http://127.0.0.1:9000",
             user: "ada", credentials: .password("secret"), storePath: file)
         configuration.resource = JSONResource(
             name: "expenses", path: "/expenses/", ignoring: ["updated"], listsContents: true)
         let client = try await SyncClient.start(configuration)
-        if words.count == 3, let amount = Int(words[2]) {
+        if words.count == 3 {
             let rows = try await client.rows().filter { try $0.content.decode(Expense.self).note == words[1] }
-            if let id = rows.first?.id {
+            switch (rows.first?.id, Int(words[2])) {
+            case (let id?, let amount?):
                 try await client.edit(id) { (expense: inout Expense) in expense.amount = amount }
-            } else {
+            case (nil, let amount?):
                 _ = try await client.create(RecordContent(encoding: Expense(amount: amount, note: words[1])))
+            case (let id?, nil): try await client.resolve(id, words[2] == "mine" ? .mine : .theirs)
+            case (nil, nil): break
             }
         }
         let problem = try await client.sync(within: .seconds(15))

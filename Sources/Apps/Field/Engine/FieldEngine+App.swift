@@ -38,7 +38,7 @@ extension FieldEngine {
                 throw AppActError("the stored record '\(key)' cannot be read")
             }
             records[record.key] = record
-            guard case .photo = record.content, !record.isUploaded else { continue }
+            guard case .photo = record.content else { continue }
             let pieces = state.values(under: "photo/\(record.key) ")
             if !pieces.isEmpty { photoBytes[record.key] = pieces.flatMap(\.value) }
         }

@@ -125,12 +125,12 @@ extension FieldEngine {
         for var record in records.values.sorted(by: { $0.key < $1.key }) where record.isPushed {
             if payload.contains(record) {
                 remove(record)
-            } else if case .photo = record.content {
+            } else if record.needsUpload {
                 // A payload lists it when all of it has arrived.
                 continue
             } else {
                 // The server has lost it: it was restored from an earlier backup.
-                record.isPushed = false
+                (record.isPushed, record.isUploaded) = (false, false)
                 store(record)
                 wantsRun = true
             }

@@ -232,5 +232,6 @@ struct CommitState: Sendable {
 /// The state before the user's change that is being committed.
 struct Undo: Sendable {
     let change: StoreChange
-    var records: [RecordID: (record: LocalRecord?, entries: [OutboxEntry], schedule: Schedule?)] = [:]
+    var records: [RecordID: (record: LocalRecord?, shown: LocalRecord?, entries: [OutboxEntry], schedule: Schedule?)] =
+        [:]
 }

@@ -22,9 +22,9 @@ extension SyncEngine {
 
     /// Changes a record's content.
     public mutating func edit(_ id: RecordID, _ content: RecordContent, at now: Instant) throws(RecordError) {
-        guard var record = records[id], !record.isDeleted else { throw .unknown }
+        guard var record = shownRecord(id), !record.isDeleted else { throw .unknown }
         tick(now)
-        beginUserChange()
+        beginUserChange(of: record)
         record.mine = content
         record.edits += 1
         store(record)
@@ -40,9 +40,9 @@ extension SyncEngine {
     /// Deletes a record locally at once, and on the server as soon as possible.
     public mutating func delete(_ id: RecordID, at now: Instant) throws(RecordError) {
         // A deletion that the server rejected may be repeated.
-        guard var record = records[id], !record.isDeleted || isParked(id) else { throw .unknown }
+        guard var record = shownRecord(id), !record.isDeleted || isParked(id) else { throw .unknown }
         tick(now)
-        beginUserChange()
+        beginUserChange(of: record)
         record.edits += 1
         record.isDeleted = true
         record.base = behavior.deletionBase(record)
@@ -60,9 +60,9 @@ extension SyncEngine {
     /// Adds a change of a kind that stays in the outbox (``SyncPolicy/heldKinds``).
     public mutating func hold(_ kind: String, of id: RecordID, at now: Instant) throws(RecordError) {
         guard policy.heldKinds.contains(kind) else { throw .unknownKind }
-        guard let record = records[id], !record.isDeleted else { throw .unknown }
+        guard let record = shownRecord(id), !record.isDeleted else { throw .unknown }
         tick(now)
-        beginUserChange()
+        beginUserChange(of: record)
         store(record)
         enqueue(.unknown(kind), record)
         schedule(id)
@@ -73,10 +73,10 @@ extension SyncEngine {
     public mutating func resolve(
         _ id: RecordID, _ resolution: Resolution, at now: Instant
     ) throws(RecordError) -> RecordID {
-        guard var record = records[id] else { throw .unknown }
+        guard var record = shownRecord(id) else { throw .unknown }
         guard let theirs = record.theirs else { throw .notInConflict }
         tick(now)
-        beginUserChange()
+        beginUserChange(of: record)
         record.edits += 1
         return settle(record, theirs, resolution)
     }

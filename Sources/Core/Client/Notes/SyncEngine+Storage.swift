@@ -18,6 +18,7 @@ extension SyncEngine {
 
     mutating func store(_ record: LocalRecord) {
         remember(record.id)
+        setKnown(record, as: record.id)
         records[record.id] = record
         pendingChange.records[record.id] = .some(record)
         changedRows.insert(record.id)
@@ -75,6 +76,7 @@ extension SyncEngine {
         remember(id)
         for sequence in schedules[id]?.queue ?? [] { drop(sequence) }
         endFetchRequest(of: id)
+        setKnown(nil, as: id)
         if records.removeValue(forKey: id) != nil { pendingChange.records[id] = .some(nil) }
         changedRows.insert(id)
         schedule(id)
@@ -152,17 +154,30 @@ extension SyncEngine {
 
     // MARK: The user's changes
 
+    /// Keeps what the user knows of a record that is about to change.
+    private mutating func setKnown(_ record: LocalRecord?, as id: RecordID) {
+        if isUserChanging {
+            shownRecords.updateValue(record, forKey: id)
+        } else if shownRecords[id] == nil {
+            shownRecords.updateValue(records[id], forKey: id)
+        }
+    }
+
     /// Keeps the present state of a record, to be restored if the commit of the user's change fails.
     private mutating func remember(_ id: RecordID, including dropped: OutboxEntry? = nil) {
         guard undo != nil, undo?.records[id] == nil else { return }
         var entries = entries(of: id)
         if let dropped, !entries.contains(where: { $0.sequence == dropped.sequence }) { entries.append(dropped) }
-        undo?.records[id] = (records[id], entries, schedules[id])
+        undo?.records[id] = (records[id], shownRecords[id] ?? records[id], entries, schedules[id])
     }
 
     /// Begins a change by the user.
-    mutating func beginUserChange() {
+    ///
+    /// - Parameter shown: The record as the user knows it; if the engine knows a newer one, it is fetched afterwards.
+    mutating func beginUserChange(of shown: LocalRecord? = nil) {
+        if let shown, shown != records[shown.id] { requestFetch(of: shown.id) }
         commit.isUserChange = true
+        isUserChanging = true
         undo = Undo(change: pendingChange)
     }
 
@@ -183,6 +198,7 @@ extension SyncEngine {
                 if entries.removeValue(forKey: sequence)?.parked != nil { parkedCount -= 1 }
             }
             records[id] = old.record
+            shownRecords.updateValue(old.shown, forKey: id)
             for entry in old.entries {
                 entries[entry.sequence] = entry
                 if entry.parked != nil { parkedCount += 1 }
@@ -196,7 +212,8 @@ extension SyncEngine {
             changedRows.insert(id)
             schedule(id)
         }
-        storedIndex = nil
+        // The change may have had the position in the index.
+        if commit.change.index != nil || pendingChange.index != nil { storedIndex = nil }
         pendingChange = undo.change
         commit.change = StoreChange()
     }
@@ -290,6 +307,7 @@ extension SyncEngine {
             }
             schedules[id]?.queue = []
             records[id] = change.record
+            shownRecords[id] = nil
             for entry in change.entries {
                 if let other = entries[entry.sequence], other.id != id { renumber(other) }
                 insert(entry)

@@ -116,6 +116,11 @@ public struct SyncEngine: Sendable {
     var commit = CommitState()
     var outputs: [Action] = []
     var changedRows: Set<RecordID> = []
+    /// The records that have changed since the last view, as the user knows them: as they were shown, or as the user has
+    /// changed them since; `nil` for one that was not shown.
+    var shownRecords: [RecordID: LocalRecord?] = [:]
+    /// Whether the present input is a change by the user.
+    var isUserChanging = false
     var lastView: (outbox: Int, connectivity: Connectivity)?
     var undo: Undo?
 
@@ -161,6 +166,23 @@ public struct SyncEngine: Sendable {
 
     /// Returns a record as it is stored.
     public func record(_ id: RecordID) -> LocalRecord? { records[id] }
+
+    /// Returns a record as the user knows it. A change by the user is based on it.
+    ///
+    /// It differs from ``record(_:)`` if a response has changed the content and no view has shown that yet, because the
+    /// commit takes long or fails.
+    public func shownRecord(_ id: RecordID) -> LocalRecord? {
+        guard let known = shownRecords[id] else { return records[id] }
+        guard let known, let current = records[id] else { return known }
+        let isSeen =
+            current.mine == known.mine && current.isDeleted == known.isDeleted
+            && (known.theirs == nil || known.theirs == current.theirs)
+        // A record without a base is the user's own.
+        if isSeen || known.base == nil && known.theirs == nil { return current }
+        var shown = known
+        shown.edits = current.edits
+        return shown
+    }
 
     /// Returns the entries of a record in order.
     public func entries(of id: RecordID) -> [OutboxEntry] {
@@ -316,7 +338,10 @@ public struct SyncEngine: Sendable {
         if let fetchedAt = indexWork.fetchedAt, now >= fetchedAt + policy.poll { indexWork.want() }
     }
 
-    mutating func tick(_ now: Instant) { self.now = max(self.now, now) }
+    mutating func tick(_ now: Instant) {
+        self.now = max(self.now, now)
+        isUserChanging = false
+    }
 
     // MARK: Actions
 
@@ -352,6 +377,7 @@ public struct SyncEngine: Sendable {
             if let row = row(id) { change.rows.append(row) } else { change.removed.append(id) }
         }
         changedRows = []
+        shownRecords.removeAll(keepingCapacity: true)
         return change
     }
 

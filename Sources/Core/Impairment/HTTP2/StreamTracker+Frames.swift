@@ -351,6 +351,7 @@ extension StreamTracker {
         undecided.removeAll { $0 == id }
         if streams[id]?.up.hasEnded == true, streams[id]?.up.bodyRead == 0 { missPointsOfBody(id) }
         open(id, .up, &registry)
+        passedHeld()
     }
 
     /// Injects a fault into the exchange of a stream. Returns whether the stream can still reach the fault's point.

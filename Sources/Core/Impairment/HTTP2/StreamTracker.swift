@@ -108,6 +108,8 @@ struct StreamTracker {
 
     /// Whether a fault has fired, so that the bytes may differ from those of the peers.
     var hasFired = false
+    /// Whether frames have overtaken frames of other streams, which waited for a decision or a fault.
+    private(set) var hasReordered = false
     /// The end of the connection by a fault, until it has been executed.
     var end: End?
     /// The reason why the connection cannot be tracked any more.
@@ -299,14 +301,19 @@ struct StreamTracker {
             } catch {
                 return fail("\(error)")
             }
+            let (held, passed) = (bytesHeld[direction], entered[direction])
             do throws(HTTP2Error) {
                 if direction == .up { try processUp(frame, &registry) } else { try processDown(frame, &registry) }
             } catch {
                 if !hasFired { emit(frame.bytes, direction) }
                 return fail("\(error)")
             }
+            if held > 0, entered[direction] > passed { hasReordered = true }
         }
     }
+
+    /// Records that the frames of a stream have passed. Frames of others may have waited longer.
+    mutating func passedHeld() { if bytesHeld.up > 0 { hasReordered = true } }
 
     mutating func fail(_ reason: String) {
         if failure != nil { return }

@@ -35,6 +35,7 @@ extension Liveness {
             let dial = device.dials.first { $0.index > change.acceptedIndex }?.time ?? Nanoseconds(.max)
             let end = min(sent, dial, span.end.time)
             guard run.span(from: accepted, to: end) > edgeMax,
+                !device.isDiskLate(from: change.startIndex, to: run.lastIndex(until: accepted + edgeMax)),
                 !(device.rows[change.row] ?? []).contains(where: {
                     $0.index > change.acceptedIndex && $0.time <= accepted + edgeMax && $0.after?.icon != .upload
                 })

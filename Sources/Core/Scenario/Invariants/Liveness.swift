@@ -9,8 +9,8 @@ enum Liveness: InvariantCheck {
         violations: "A running device with a working link starts no attempt for these times, or for its interval "
             + "between polls and 5 s; or it shows a change as pending for the longest delay and 5 s, and sends only "
             + "reads, which succeed; or it sends nothing in the 5 s after a change that follows a successful "
-            + "exchange. A request in flight counts as an attempt until it ends; a Retry-After, and the time after "
-            + "401 or 403, do not count.",
+            + "exchange. A request in flight counts as an attempt until it ends; a Retry-After, the time after 401 or "
+            + "403, and that of a full or slow disk do not count.",
         worlds:
             "Simulated and live. Programs are held to the delays of the reference policy, and only while they show a pending "
             + "change.",
@@ -39,6 +39,7 @@ enum Liveness: InvariantCheck {
         var read: Nanoseconds?
         func check(to end: Nanoseconds) -> InvariantViolation? {
             guard let from = read, run.span(from: from, to: end) > allowed,
+                !device.isDiskLate(from: run.lastIndex(until: from), to: run.lastIndex(until: end)),
                 spans.contains(where: { $0.start.time <= from && $0.end.time >= from + allowed }),
                 let row = pendingRow(device, from: from, to: from + allowed)
             else { return nil }
@@ -118,6 +119,10 @@ enum Liveness: InvariantCheck {
             if let floor = BoundedRetries.retryAfter(exchange, run) { end = end + floor }
             if exchange.receivedStatus == 401 || exchange.receivedStatus == 403 { pause = pause ?? end }
             busy.append(Busy(start: exchange.sentAt, end: end))
+        }
+        for delay in device.diskDelays {
+            let end = delay.commit.map { run.time($0) } ?? delay.end?.time ?? Nanoseconds(.max)
+            busy.append(Busy(start: delay.start.time, end: end))
         }
         busy.sort { $0.start < $1.start }
         for span in spans(device, run) {

@@ -5,7 +5,8 @@ enum NoDuplicateEffect: InvariantCheck {
         violations: "The server has executed one request of a device twice; or it has executed more writes of a note "
             + "by a device than the device's user has made changes of the note; or it has two notes of one name; or "
             + "it rejects the repetition of an operation that it has executed; or it accepts another request with "
-            + "the id of such an operation; or (a server of your own) it has responded to a repetition as to a new write. Two "
+            + "the id of such an operation; or a client, but no program, sends two requests of different content with one "
+            + "id; or (a server of your own) it has responded to a repetition as to a new write. Two "
             + "requests are one write if path, body and Idempotency-Key are equal, or if both are creations by a program "
             + "with equal title and text and the user has made fewer such creations than the program has sent. The server "
             + "has not executed the second one if the response has a replay header, the identifier of the same record, the "
@@ -39,7 +40,7 @@ enum NoDuplicateEffect: InvariantCheck {
                 "the server has two notes \(row.name) of \(row.user)", at: run.endIndex, of: nil, row.name)
         }
         for device in run.devices where !run.sendsRequests(device.name) {
-            if let found = surplus(of: device, run) { return found }
+            if let found = surplus(of: device, run) ?? reusedKey(of: device, run) { return found }
         }
         return otherResult(run)
     }
@@ -84,6 +85,35 @@ enum NoDuplicateEffect: InvariantCheck {
                     + "\(exchange.actor) at \(RunFacts.text(exchange.sentAt)), "
                     + (isRepetition ? "although it has executed it" : "although another request had its operation id"),
                 at: exchange.respondedIndex ?? exchange.sentIndex, of: exchange.actor, exchange.row)
+        }
+        return nil
+    }
+
+    /// Returns the first request of a device with the operation id of another one of its requests, and another content: a
+    /// server would take it for a repetition (draft-ietf-httpapi-idempotency-key).
+    private static func reusedKey(of device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        guard !device.isProgram else { return nil }
+        var first: [String: History.Exchange] = [:]
+        for index in device.exchanges {
+            let exchange = run.exchanges[index]
+            // Of a request that was interrupted, a part of the body is known.
+            guard let key = exchange.key, ExpectationEvaluator.writeMethods.contains(exchange.method), exchange.bytesUp > 0
+            else { continue }
+            guard let known = first[key] else {
+                first[key] = exchange
+                continue
+            }
+            if known.method == exchange.method, known.bodyDigest == exchange.bodyDigest { continue }
+            // A form whose first submission has no result, and whose inputs the user has changed since, must not be executed
+            // twice.
+            let mayHaveChanged = device.actions.contains {
+                $0.kind == .call && $0.moment.index > known.sentIndex && $0.moment.index < exchange.sentIndex
+            }
+            if !run.isAnswered(known), mayHaveChanged { continue }
+            return InvariantViolation(
+                "\(device.name) sends \(exchange.method) \(exchange.row ?? "of an unknown note") at "
+                    + "\(RunFacts.text(exchange.sentAt)) with the operation id of another request",
+                at: exchange.sentIndex, of: device.name, exchange.row)
         }
         return nil
     }

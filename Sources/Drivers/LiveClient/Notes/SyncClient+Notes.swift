@@ -76,7 +76,7 @@ extension SyncEngine {
 
     /// Returns the same content, dated by a clock that is ahead by a number of seconds.
     func noteContent(_ id: RecordID, title: String?, text: String?, clockOffset: Int) -> RecordContent {
-        let current = record(id).map { NoteContent($0.mine) }
+        let current = shownRecord(id).map { NoteContent($0.mine) }
         return NoteContent(
             title: title ?? current?.title, text: text ?? current?.text,
             date: SyncClient.date(shiftedBy: .seconds(Int64(clockOffset)))

@@ -82,7 +82,7 @@ public final class SyncClient: Sendable {
         _ id: RecordID, as type: Value.Type = Value.self, _ body: @escaping @Sendable (inout Value) throws -> Void
     ) async throws {
         try await change { engine, now in
-            guard let record = engine.record(id), !record.isDeleted else { throw SyncEngine.RecordError.unknown }
+            guard let record = engine.shownRecord(id), !record.isDeleted else { throw SyncEngine.RecordError.unknown }
             try engine.edit(id, record.mine.changing(Value.self, body), at: now)
         }
     }
