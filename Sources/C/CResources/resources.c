@@ -625,6 +625,9 @@ static const struct cresources_file files[] = {
     {"scenarios/reader-ttl-cache.yaml", (const char[]){
 #embed "../../../scenarios/reader-ttl-cache.yaml" suffix(, 0)
     }},
+    {"scenarios/reader-two-devices.yaml", (const char[]){
+#embed "../../../scenarios/reader-two-devices.yaml" suffix(, 0)
+    }},
     {"scenarios/reader-user-started-get.yaml", (const char[]){
 #embed "../../../scenarios/reader-user-started-get.yaml" suffix(, 0)
     }},
