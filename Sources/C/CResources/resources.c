@@ -214,6 +214,9 @@ static const struct cresources_file files[] = {
     {"scenarios/create-retried-after-lost-response.yaml", (const char[]){
 #embed "../../../scenarios/create-retried-after-lost-response.yaml" suffix(, 0)
     }},
+    {"scenarios/delay-replaced.yaml", (const char[]){
+#embed "../../../scenarios/delay-replaced.yaml" suffix(, 0)
+    }},
     {"scenarios/delete-answer-lost.yaml", (const char[]){
 #embed "../../../scenarios/delete-answer-lost.yaml" suffix(, 0)
     }},
