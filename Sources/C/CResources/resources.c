@@ -643,6 +643,9 @@ static const struct cresources_file files[] = {
     {"scenarios/remote-delete-propagates.yaml", (const char[]){
 #embed "../../../scenarios/remote-delete-propagates.yaml" suffix(, 0)
     }},
+    {"scenarios/resolved-then-rejected.yaml", (const char[]){
+#embed "../../../scenarios/resolved-then-rejected.yaml" suffix(, 0)
+    }},
     {"scenarios/restart-with-queue.yaml", (const char[]){
 #embed "../../../scenarios/restart-with-queue.yaml" suffix(, 0)
     }},
