@@ -343,6 +343,9 @@ static const struct cresources_file files[] = {
     {"scenarios/field-file-changes.yaml", (const char[]){
 #embed "../../../scenarios/field-file-changes.yaml" suffix(, 0)
     }},
+    {"scenarios/field-file-loading.yaml", (const char[]){
+#embed "../../../scenarios/field-file-loading.yaml" suffix(, 0)
+    }},
     {"scenarios/field-file-replaced.yaml", (const char[]){
 #embed "../../../scenarios/field-file-replaced.yaml" suffix(, 0)
     }},
@@ -397,6 +400,9 @@ static const struct cresources_file files[] = {
     {"scenarios/field-photo-statuses.yaml", (const char[]){
 #embed "../../../scenarios/field-photo-statuses.yaml" suffix(, 0)
     }},
+    {"scenarios/field-photos-end-run.yaml", (const char[]){
+#embed "../../../scenarios/field-photos-end-run.yaml" suffix(, 0)
+    }},
     {"scenarios/field-poison-record.yaml", (const char[]){
 #embed "../../../scenarios/field-poison-record.yaml" suffix(, 0)
     }},
@@ -424,6 +430,9 @@ static const struct cresources_file files[] = {
     {"scenarios/field-retry-after.yaml", (const char[]){
 #embed "../../../scenarios/field-retry-after.yaml" suffix(, 0)
     }},
+    {"scenarios/field-server-time.yaml", (const char[]){
+#embed "../../../scenarios/field-server-time.yaml" suffix(, 0)
+    }},
     {"scenarios/field-sign-in.yaml", (const char[]){
 #embed "../../../scenarios/field-sign-in.yaml" suffix(, 0)
     }},
@@ -441,6 +450,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-two-of-each.yaml", (const char[]){
 #embed "../../../scenarios/field-two-of-each.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-two-phones.yaml", (const char[]){
+#embed "../../../scenarios/field-two-phones.yaml" suffix(, 0)
     }},
     {"scenarios/field-two-rejections.yaml", (const char[]){
 #embed "../../../scenarios/field-two-rejections.yaml" suffix(, 0)
