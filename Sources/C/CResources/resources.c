@@ -313,6 +313,9 @@ static const struct cresources_file files[] = {
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
     }},
+    {"scenarios/fails-with-the-path.yaml", (const char[]){
+#embed "../../../scenarios/fails-with-the-path.yaml" suffix(, 0)
+    }},
     {"scenarios/field-bad-payload.yaml", (const char[]){
 #embed "../../../scenarios/field-bad-payload.yaml" suffix(, 0)
     }},
