@@ -685,6 +685,9 @@ static const struct cresources_file files[] = {
     {"scenarios/two-device-soak.yaml", (const char[]){
 #embed "../../../scenarios/two-device-soak.yaml" suffix(, 0)
     }},
+    {"scenarios/two-tokens-rejected.yaml", (const char[]){
+#embed "../../../scenarios/two-tokens-rejected.yaml" suffix(, 0)
+    }},
     {"scenarios/upgrade-with-queue.yaml", (const char[]){
 #embed "../../../scenarios/upgrade-with-queue.yaml" suffix(, 0)
     }},
