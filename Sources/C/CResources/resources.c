@@ -454,9 +454,6 @@ static const struct cresources_file files[] = {
     {"scenarios/field-two-of-each.yaml", (const char[]){
 #embed "../../../scenarios/field-two-of-each.yaml" suffix(, 0)
     }},
-    {"scenarios/field-two-phones.yaml", (const char[]){
-#embed "../../../scenarios/field-two-phones.yaml" suffix(, 0)
-    }},
     {"scenarios/field-two-rejections.yaml", (const char[]){
 #embed "../../../scenarios/field-two-rejections.yaml" suffix(, 0)
     }},
@@ -684,9 +681,6 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/two-device-soak.yaml", (const char[]){
 #embed "../../../scenarios/two-device-soak.yaml" suffix(, 0)
-    }},
-    {"scenarios/two-tokens-rejected.yaml", (const char[]){
-#embed "../../../scenarios/two-tokens-rejected.yaml" suffix(, 0)
     }},
     {"scenarios/upgrade-with-queue.yaml", (const char[]){
 #embed "../../../scenarios/upgrade-with-queue.yaml" suffix(, 0)
