@@ -214,6 +214,9 @@ static const struct cresources_file files[] = {
     {"scenarios/create-retried-after-lost-response.yaml", (const char[]){
 #embed "../../../scenarios/create-retried-after-lost-response.yaml" suffix(, 0)
     }},
+    {"scenarios/delay-replaced.yaml", (const char[]){
+#embed "../../../scenarios/delay-replaced.yaml" suffix(, 0)
+    }},
     {"scenarios/delete-answer-lost.yaml", (const char[]){
 #embed "../../../scenarios/delete-answer-lost.yaml" suffix(, 0)
     }},
@@ -313,6 +316,9 @@ static const struct cresources_file files[] = {
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
     }},
+    {"scenarios/fails-with-the-path.yaml", (const char[]){
+#embed "../../../scenarios/fails-with-the-path.yaml" suffix(, 0)
+    }},
     {"scenarios/field-bad-payload.yaml", (const char[]){
 #embed "../../../scenarios/field-bad-payload.yaml" suffix(, 0)
     }},
@@ -342,6 +348,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-file-changes.yaml", (const char[]){
 #embed "../../../scenarios/field-file-changes.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-file-loading.yaml", (const char[]){
+#embed "../../../scenarios/field-file-loading.yaml" suffix(, 0)
     }},
     {"scenarios/field-file-replaced.yaml", (const char[]){
 #embed "../../../scenarios/field-file-replaced.yaml" suffix(, 0)
@@ -397,6 +406,9 @@ static const struct cresources_file files[] = {
     {"scenarios/field-photo-statuses.yaml", (const char[]){
 #embed "../../../scenarios/field-photo-statuses.yaml" suffix(, 0)
     }},
+    {"scenarios/field-photos-end-run.yaml", (const char[]){
+#embed "../../../scenarios/field-photos-end-run.yaml" suffix(, 0)
+    }},
     {"scenarios/field-poison-record.yaml", (const char[]){
 #embed "../../../scenarios/field-poison-record.yaml" suffix(, 0)
     }},
@@ -423,6 +435,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/field-retry-after.yaml", (const char[]){
 #embed "../../../scenarios/field-retry-after.yaml" suffix(, 0)
+    }},
+    {"scenarios/field-server-time.yaml", (const char[]){
+#embed "../../../scenarios/field-server-time.yaml" suffix(, 0)
     }},
     {"scenarios/field-sign-in.yaml", (const char[]){
 #embed "../../../scenarios/field-sign-in.yaml" suffix(, 0)
@@ -645,6 +660,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/remote-delete-propagates.yaml", (const char[]){
 #embed "../../../scenarios/remote-delete-propagates.yaml" suffix(, 0)
+    }},
+    {"scenarios/resolved-then-rejected.yaml", (const char[]){
+#embed "../../../scenarios/resolved-then-rejected.yaml" suffix(, 0)
     }},
     {"scenarios/restart-with-queue.yaml", (const char[]){
 #embed "../../../scenarios/restart-with-queue.yaml" suffix(, 0)
