@@ -11,7 +11,8 @@ public struct Reachability: Sendable {
     public static let spanMin = Nanoseconds.seconds(10)
     /// The delay before the first probe; further ones double up to ``probeMax``.
     public static let probeFirst = Nanoseconds.seconds(5)
-    /// The longest delay between probes. Each delay is increased at random by up to 20 %.
+    /// The longest delay between probes. Each delay is changed at random by up to 20 %: this one is reduced, the others are
+    /// increased.
     public static let probeMax = Nanoseconds.seconds(60)
 
     private var isInterfaceUp = true
@@ -74,7 +75,8 @@ public struct Reachability: Sendable {
     public mutating func hurryProbe(at now: Instant) { if let probeAt { self.probeAt = min(probeAt, now) } }
 
     private mutating func scheduleProbe(at now: Instant, _ random: inout RandomStream) {
-        probeAt = now + probeDelay + Nanoseconds(random.integer(below: probeDelay.count / 5 + 1))
+        let change = Nanoseconds(random.integer(below: probeDelay.count / 5 + 1))
+        probeAt = now + (probeDelay < Self.probeMax ? probeDelay + change : probeDelay - change)
         probeDelay = min(Self.probeMax, probeDelay + probeDelay)
     }
 

@@ -22,9 +22,10 @@ extension SyncEngine {
 
     /// Changes a record's content.
     public mutating func edit(_ id: RecordID, _ content: RecordContent, at now: Instant) throws(RecordError) {
-        guard var record = shownRecord(id), !record.isDeleted else { throw .unknown }
+        guard var record = recordToChange(id), !record.isDeleted else { throw .unknown }
+        let isNewest = record == records[id]
         tick(now)
-        beginUserChange(of: record)
+        beginUserChange()
         record.mine = content
         record.edits += 1
         store(record)
@@ -34,15 +35,17 @@ extension SyncEngine {
             let isNew = record.base == nil && schedules[id]?.queue.isEmpty ?? true
             enqueue(isNew ? .create : .update, record)
         }
+        fetchUnlessSent(id, isNewest)
         schedule(id)
     }
 
     /// Deletes a record locally at once, and on the server as soon as possible.
     public mutating func delete(_ id: RecordID, at now: Instant) throws(RecordError) {
         // A deletion that the server rejected may be repeated.
-        guard var record = shownRecord(id), !record.isDeleted || isParked(id) else { throw .unknown }
+        guard var record = recordToChange(id), !record.isDeleted || isParked(id) else { throw .unknown }
+        let isNewest = record == records[id]
         tick(now)
-        beginUserChange(of: record)
+        beginUserChange()
         record.edits += 1
         record.isDeleted = true
         record.base = behavior.deletionBase(record)
@@ -54,6 +57,7 @@ extension SyncEngine {
             store(record)
             if record.theirs == nil { enqueue(.delete, record) }
         }
+        fetchUnlessSent(id, isNewest)
         schedule(id)
     }
 
@@ -62,7 +66,7 @@ extension SyncEngine {
         guard policy.heldKinds.contains(kind) else { throw .unknownKind }
         guard let record = shownRecord(id), !record.isDeleted else { throw .unknown }
         tick(now)
-        beginUserChange(of: record)
+        beginUserChange()
         store(record)
         enqueue(.unknown(kind), record)
         schedule(id)
@@ -76,9 +80,27 @@ extension SyncEngine {
         guard var record = shownRecord(id) else { throw .unknown }
         guard let theirs = record.theirs else { throw .notInConflict }
         tick(now)
-        beginUserChange(of: record)
+        beginUserChange()
         record.edits += 1
-        return settle(record, theirs, resolution)
+        let isNewest = record.theirs == records[id]?.theirs
+        let settled = settle(record, theirs, resolution)
+        fetchUnlessSent(id, isNewest)
+        schedule(id)
+        return settled
+    }
+
+    /// Returns the record that a change by the user is based on: as it is shown, but a conflict has the newest of the server's
+    /// sides, because nothing is sent until it is resolved.
+    private func recordToChange(_ id: RecordID) -> LocalRecord? {
+        let shown = shownRecord(id)
+        if shown?.theirs != nil, let current = records[id], current.theirs != nil { return current }
+        return shown
+    }
+
+    /// Requests the server's record after a change by the user that is not based on the newest known one. A change that is
+    /// sent needs no request: its response shows that the base is old.
+    private mutating func fetchUnlessSent(_ id: RecordID, _ isNewest: Bool) {
+        if !isNewest, schedules[id]?.queue.isEmpty ?? true { requestFetch(of: id) }
     }
 
     /// Ends a conflict, and returns the record's identifier.

@@ -172,10 +172,7 @@ extension SyncEngine {
     }
 
     /// Begins a change by the user.
-    ///
-    /// - Parameter shown: The record as the user knows it; if the engine knows a newer one, it is fetched afterwards.
-    mutating func beginUserChange(of shown: LocalRecord? = nil) {
-        if let shown, shown != records[shown.id] { requestFetch(of: shown.id) }
+    mutating func beginUserChange() {
         commit.isUserChange = true
         isUserChanging = true
         undo = Undo(change: pendingChange)

@@ -104,12 +104,12 @@ enum NoDuplicateEffect: InvariantCheck {
                 continue
             }
             if known.method == exchange.method, known.bodyDigest == exchange.bodyDigest { continue }
-            // A form whose first submission has no result, and whose inputs the user has changed since, must not be executed
-            // twice.
-            let mayHaveChanged = device.actions.contains {
-                $0.kind == .call && $0.moment.index > known.sentIndex && $0.moment.index < exchange.sentIndex
-            }
-            if !run.isAnswered(known), mayHaveChanged { continue }
+            // A form whose first submission has no result that is stored, and whose inputs the user has changed since, must
+            // not be executed twice.
+            let range = known.sentIndex..<exchange.sentIndex
+            let isChanged = device.actions.contains { $0.kind == .call && range.contains($0.moment.index) }
+            let isKilled = device.stops.contains { range.contains($0.index) }
+            if isChanged, isKilled || !run.isAnswered(known) { continue }
             return InvariantViolation(
                 "\(device.name) sends \(exchange.method) \(exchange.row ?? "of an unknown note") at "
                     + "\(RunFacts.text(exchange.sentAt)) with the operation id of another request",
