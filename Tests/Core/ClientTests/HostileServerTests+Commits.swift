@@ -123,7 +123,8 @@ extension HostileServerTests {
         device.sync()
         func isUnseen() -> Bool {
             guard let record = device.engine.record(note) else { return true }
-            return (record.theirs?.content ?? record.mine) != device.engine.shownRecord(note).map { $0.theirs?.content ?? $0.mine }
+            let known = device.engine.shownRecord(note).map { $0.theirs?.content ?? $0.mine }
+            return (record.theirs?.content ?? record.mine) != known
         }
         while !isUnseen(), world.now < .start + .seconds(600) { world.run(for: .milliseconds(50)) }
         #expect(isUnseen() && device.shown[note]?.content == shown)
@@ -134,7 +135,8 @@ extension HostileServerTests {
         }
         world.settle()
         #expect(device.icon(note) == .conflict)
-        #expect(device.engine.record(note)?.theirs?.content.flatMap { NoteContent($0).text } == world.server.texts[note])
+        let theirs = device.engine.record(note)?.theirs?.content.flatMap { NoteContent($0).text }
+        #expect(theirs == world.server.texts[note])
         if change != "deleted there" { #expect(world.server.texts == [note: "unseen"]) }
         #expect(world.problems == [])
     }

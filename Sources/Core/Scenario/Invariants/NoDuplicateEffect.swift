@@ -97,7 +97,8 @@ enum NoDuplicateEffect: InvariantCheck {
         for index in device.exchanges {
             let exchange = run.exchanges[index]
             // Of a request that was interrupted, a part of the body is known.
-            guard let key = exchange.key, ExpectationEvaluator.writeMethods.contains(exchange.method), exchange.bytesUp > 0
+            guard let key = exchange.key, exchange.bytesUp > 0,
+                ExpectationEvaluator.writeMethods.contains(exchange.method)
             else { continue }
             guard let known = first[key] else {
                 first[key] = exchange
