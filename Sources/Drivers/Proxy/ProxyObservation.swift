@@ -140,7 +140,7 @@ public struct ProxyObservation: Sendable {
     /// read once per ``idleStatusInterval`` until it changes.
     public static let equalStatusesMax = 12
     /// The time between two readings of the status of an idle proxy, unless ``statusInterval`` is longer.
-    public static let idleStatusInterval = Nanoseconds.milliseconds(500)
+    public static let idleStatusInterval = Nanoseconds.seconds(1)
     /// The default limit on events that wait to be read.
     public static let bufferedEventsMaxDefault = 4096
 

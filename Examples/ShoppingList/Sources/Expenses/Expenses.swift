@@ -27,6 +27,14 @@ struct Expense: Codable, Hashable, Sendable {
         configuration.resource = JSONResource(
             name: "expenses", path: "/expenses/", ignoring: ["updated"], listsContents: true)
         let client = try await SyncClient.start(configuration)
+        do { try await use(client, words) } catch {
+            await client.stop()
+            throw error
+        }
+        await client.stop()
+    }
+
+    static func use(_ client: SyncClient, _ words: [String]) async throws {
         if words.count == 3 {
             let rows = try await client.rows().filter { try $0.content.decode(Expense.self).note == words[1] }
             switch (rows.first?.id, Int(words[2])) {
@@ -41,7 +49,6 @@ struct Expense: Codable, Hashable, Sendable {
         let problem = try await client.sync(within: .seconds(15))
         for line in try await client.rows().map(line).sorted() { print(line) }
         if let problem { print("not synchronised: \(problem.reason)") }
-        await client.stop()
     }
 
     static func line(_ row: RecordRow) throws -> String {

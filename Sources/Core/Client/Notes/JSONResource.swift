@@ -150,14 +150,17 @@ public struct JSONResource: SyncResource {
         case (.index, 304): return .notModified
         case (.index, 200), (.contents, 200): return index(response)
         case (.fetch, 200), (.create, 200), (.create, 201), (.update, 200):
-            guard let object = JSONText.parse(response.body)?.object, let (id, revision) = identity(of: object) else {
+            guard let object = JSONText.parse(response.body)?.object else {
                 return .invalid("the response is not a record")
             }
+            guard let (id, revision) = identity(of: object) else { return .invalid(noIdentity) }
             return .record(RemoteRecord(id: id, revision: revision, content: content(object)))
         case (_, 400..<500): return .rejected(status: status)
         default: return .invalid("the response has the status \(status)")
         }
     }
+
+    private var noIdentity: String { "it has no '\(identifierKey)' or no '\(revisionKey)'" }
 
     private func identity(of object: JSONObject) -> (RecordID, RecordRevision)? {
         guard let id = object[identifierKey]?.text, !id.isEmpty else { return nil }
@@ -182,7 +185,7 @@ public struct JSONResource: SyncResource {
                         content: indexHasContents && !isDeleted ? content(object) : nil))
             } else {
                 let id = element.object?[identifierKey]?.text ?? ""
-                index.unreadable[RecordID(id)] = "its entry in the index cannot be read"
+                index.unreadable[RecordID(id)] = noIdentity
             }
         }
         return .index(index)

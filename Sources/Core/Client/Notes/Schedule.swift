@@ -111,6 +111,8 @@ struct IndexWork: Sendable {
     private(set) var isWanted = false
     var failures = 0
     var retryAt: Instant?
+    /// What was wrong with the last response; `nil` if nothing was, or if another attempt may end otherwise.
+    var problem: String?
     /// The time at which the index was last read to its end.
     var fetchedAt: Instant?
     /// The identifiers on the pages read so far, if they began at the beginning of the index; `nil` otherwise.
@@ -144,6 +146,7 @@ struct IndexWork: Sendable {
     /// Ends a read: another one is requested later.
     mutating func finish(at now: Instant) {
         isWanted = false
+        problem = nil
         fetchedAt = now
         failures = 0
         retryAt = nil

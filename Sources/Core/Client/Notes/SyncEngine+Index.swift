@@ -12,6 +12,9 @@ extension SyncEngine {
             indexWork.page = nil
             indexWork.want()
         case .forbidden(let status): pause(.forbidden, because: "the server rejects the user (\(status))")
+        case .rejected(let status):
+            delayIndex(because: "the server rejects the request for the list of records (\(status))")
+        case .invalid(let reason): delayIndex(because: "\(reason) of records")
         default: delayIndex()
         }
     }

@@ -314,8 +314,9 @@ extension SyncEngine {
     }
 
     /// Delays the next attempt of the index.
-    mutating func delayIndex() {
+    mutating func delayIndex(because problem: String? = nil) {
         indexWork.want()
+        indexWork.problem = problem
         if indexWork.listsContents { indexWork.contentsFailures = min(indexWork.contentsFailures + 1, 1 << 20) }
         indexWork.failures = min(indexWork.failures + 1, 1 << 20)
         indexWork.retryAt = now + policy.delay(afterFailures: indexWork.failures, random: &jitter)

@@ -246,6 +246,7 @@ public struct SyncEngine: Sendable {
         if let mismatch, mismatch.stored.history != nil, mismatch.hasSameUser { self.mismatch = nil }
         endRetryDelays()
         indexWork.want()
+        indexWork.problem = nil
         path.startProbing(at: now, isEdge: false)
     }
 
@@ -377,7 +378,7 @@ public struct SyncEngine: Sendable {
             if let row = row(id) { change.rows.append(row) } else { change.removed.append(id) }
         }
         changedRows = []
-        shownRecords.removeAll(keepingCapacity: true)
+        shownRecords = [:]
         return change
     }
 

@@ -59,6 +59,8 @@ public struct SyncProblem: Hashable, Sendable {
         case connectionFailed = "connection-failed"
         /// The peer is not the expected server.
         case foreignServer = "foreign-server"
+        /// The server does not respond to a read as the configuration says: its path or its records are others.
+        case unexpectedResponse = "unexpected-response"
         /// The store belongs to another account.
         case accountMismatch = "account-mismatch"
         /// The policy does not allow the interface.
@@ -120,7 +122,8 @@ extension SyncEngine {
         switch connectivity {
         case .interfaceNotAllowed: return SyncProblem(.interfaceNotAllowed, "the policy does not allow the interface")
         case .suspected, .unreachable: return path.lastFailure
-        case .unknown, .online, .interfaceDown: return nil
+        case .interfaceDown: return nil
+        case .unknown, .online: return indexWork.problem.map { SyncProblem(.unexpectedResponse, $0) }
         }
     }
 

@@ -48,7 +48,7 @@ extension SyncClient {
     ///
     /// Pending changes are kept, and the client continues. Conflicts and rejected changes are shown by ``rows()``.
     ///
-    /// - Returns: `nil` if the sync is complete.
+    /// - Returns: `nil` if the sync is complete, and all records could be read.
     public func sync(within timeout: Duration) async throws -> SyncProblem? {
         try await onLoop { core in core.sync(within: timeout) }.get()
     }
@@ -62,6 +62,7 @@ extension SyncClient.Completion {
         switch Self(status) {
         case .foreignServer? where !hasNews: return nil
         case let completion?: self = completion
+        case nil where status.problem?.kind == .unexpectedResponse: self = .timedOut
         case nil:
             guard hasNews, let kind = status.problem?.kind, kind != .timedOut, kind != .connectionFailed else {
                 return nil
@@ -72,12 +73,22 @@ extension SyncClient.Completion {
 }
 
 extension SyncProblem {
+    /// Creates the problem that a client has which cannot read records; `nil` if it has read all.
+    init?(unreadable status: SyncStatus) {
+        guard let first = status.quarantine.min(by: { $0.key < $1.key }) else { return nil }
+        let count = status.quarantine.count
+        self.init(
+            .unexpectedResponse, "\(count) \(count == 1 ? "record" : "records") cannot be read: \(first.value)")
+    }
+
     /// Creates the problem of a sync that is not complete after a duration.
     init(_ status: SyncStatus, after timeout: Duration) {
         if let problem = status.problem {
             self = problem
         } else if status.connectivity == .interfaceDown {
             self = SyncProblem(.noRoute, "the network interface is down")
+        } else if let problem = SyncProblem(unreadable: status) {
+            self = problem
         } else {
             self = SyncProblem(
                 .timedOut, status.isCommitFailing ? "the store cannot be written" : "not complete after \(timeout)")

@@ -211,7 +211,7 @@ final class SyncCore {
             result: { SyncClient.Completion($0, since: connectivity) },
             resume: { [unowned self] completion in
                 switch completion {
-                case .complete: promise.succeed(nil)
+                case .complete: promise.succeed(SyncProblem(unreadable: status))
                 case .stopped: promise.fail(SyncClient.StoppedError())
                 default: promise.succeed(SyncProblem(status, after: timeout))
                 }

@@ -77,6 +77,30 @@ import Wire
         await server.stop()
     }
 
+    /// A wrong path and a wrong key are told at once, in each call.
+    @Test func aWrongPathOrKeyIsTheReason() async throws {
+        let server = try await ItemsServer.start()
+        server.set("1", ["name": "Milk"])
+        var configuration = try Self.configuration("http://127.0.0.1:\(server.port)")
+        let path = "the server rejects the request for the list of records (404)"
+        let key = "1 record cannot be read: it has no 'id' or no 'version'"
+        for (resource, reason) in [
+            (JSONResource(name: "items", path: "/items/other/"), path),
+            (JSONResource(name: "items", path: "/items/", revisionKey: "version"), key),
+        ] {
+            configuration.resource = resource
+            let client = try await SyncClient.start(configuration)
+            for _ in 0..<2 {
+                let start = ContinuousClock.now
+                let problem = try await client.sync(within: .seconds(50))
+                #expect(problem == SyncProblem(.unexpectedResponse, reason))
+                #expect(ContinuousClock.now - start < .seconds(20))
+            }
+            await client.stop()
+        }
+        await server.stop()
+    }
+
     /// A connection that may come back is waited for: here, the server accepts and does not respond.
     @Test func aSyncThatIsNotCompleteHasAReasonAfterItsTimeout() async throws {
         let (socket, port) = try TestSocket.listen()
