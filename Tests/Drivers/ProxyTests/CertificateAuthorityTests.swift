@@ -165,7 +165,8 @@ import Testing
         #expect(own == identity.chainBytes)
         let smallest = try authority.identity(for: "a.test", upstream: []).chainBytes
         let expected = min(max(bytes, smallest), smallest + CertificateAuthority.paddingBytesMax)
-        #expect(abs(own - expected) <= 20, "\(own) bytes for \(bytes)")
+        // The extension has up to 18 bytes beside the padding, and the DER of a signature of P-256 differs by some bytes.
+        #expect(abs(own - expected) <= 18 + 8, "\(own) bytes for \(bytes)")
         if size < 10_000 { #expect(abs(own - bytes) <= 4, "\(own) bytes for \(bytes)") }
         #expect(try Files(authority, identity).verify("a.test") == "OK")
     }
