@@ -14,7 +14,7 @@ extension SyncEngine {
         case .forbidden(let status): pause(.forbidden, because: "the server rejects the user (\(status))")
         case .rejected(let status):
             delayIndex(because: "the server rejects the request for the list of records (\(status))")
-        case .invalid(let reason): delayIndex(because: "\(reason) of records")
+        case .invalid(let reason): delayIndex(because: "the list of records cannot be read: \(reason)")
         default: delayIndex()
         }
     }

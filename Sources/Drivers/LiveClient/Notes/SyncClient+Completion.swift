@@ -62,6 +62,7 @@ extension SyncClient.Completion {
         switch Self(status) {
         case .foreignServer? where !hasNews: return nil
         case let completion?: self = completion
+        // The request for a sync has forgotten the problem of earlier responses.
         case nil where status.problem?.kind == .unexpectedResponse: self = .timedOut
         case nil:
             guard hasNews, let kind = status.problem?.kind, kind != .timedOut, kind != .connectionFailed else {
