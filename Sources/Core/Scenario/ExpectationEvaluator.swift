@@ -124,9 +124,12 @@ struct ExpectationEvaluator {
         if case .time(let time)? = bound { lateness.delay(from: .zero, to: time) } else { .zero }
     }
 
-    /// Returns the result of a check that failed for `reason`, and that holds with bounds moved by `delay`.
-    func excused(_ reason: String, delay: Nanoseconds) -> Verdict.Outcome {
-        if delay < Verdict.hostPauseMax { return .pass }
+    /// Returns the result of a check that failed for `reason`, and that holds with bounds moved by `delay`: `pass` below
+    /// the limit.
+    func excused(
+        _ reason: String, delay: Nanoseconds, limit: Nanoseconds = Verdict.hostPauseMax
+    ) -> Verdict.Outcome {
+        if delay < limit { return .pass }
         return .inconclusive("\(reason); but the run was late by \(TimeFormat.seconds(delay))", .lateness)
     }
 
@@ -226,10 +229,13 @@ struct ExpectationEvaluator {
         let outcome = always(device, condition, from: from, to: to)
         // Lateness matters only for a given start: an event that was planned before it may have happened after it.
         let delay = condition.since == nil ? .zero : delay(at: from)
-        guard case .fail(let reason) = outcome, delay > .zero,
-            case .pass = always(device, condition, from: from.later(by: delay), to: to)
-        else { return outcome }
-        return excused(reason, delay: delay)
+        guard case .fail(let reason) = outcome, delay > .zero else { return outcome }
+        switch always(device, condition, from: from.later(by: delay), to: to) {
+        case .fail: return outcome
+        case .pass: return excused(reason, delay: delay)
+        // The lateness has left nothing of the window.
+        case .inconclusive: return excused(reason, delay: delay, limit: .zero)
+        }
     }
 
     private func always(

@@ -310,13 +310,13 @@ import struct Scenario.Expectation
     }
 
     @Test func latenessMovesTheStartOfAPeriodThatAlwaysHolds() {
-        func outcome(_ late: Int64, since: TimeReference?) -> Verdict.Outcome? {
+        func outcome(_ late: Int64, since: TimeReference?, until: TimeReference? = nil) -> Verdict.Outcome? {
             // A step at 6 s, performed late, has its effect at once.
             Self.outcome(
                 Self.history([
                     (1000, Self.shown(.plain)), (6000 + late, .late(.milliseconds(late))),
                     (6000 + late, Self.shown(.upload)),
-                ]), .always(device: "A", Self.condition(.icon, "upload", since: since)))
+                ]), .always(device: "A", Self.condition(.icon, "upload", since: since, until: until)))
         }
         let since = TimeReference.time(.milliseconds(6500))
         #expect(outcome(400, since: since) == .pass)
@@ -325,6 +325,8 @@ import struct Scenario.Expectation
             outcome(1200, since: since)
                 == .inconclusive("at 6.5 s icon is 'none'; but the run was late by 1.2 s", .lateness))
         #expect(outcome(1200, since: nil) == .fail("at 1.0 s icon is 'none'"), "it failed before anything was late")
+        let late = Verdict.Outcome.inconclusive("at 6.5 s icon is 'none'; but the run was late by 0.8 s", .lateness)
+        #expect(outcome(800, since: since, until: .time(.milliseconds(7200))) == late, "nothing is left of the period")
     }
 
     @Test func latenessExplainsRequestsNearTheBoundsOnly() {
