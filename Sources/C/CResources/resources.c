@@ -274,6 +274,9 @@ static const struct cresources_file files[] = {
     {"scenarios/expense-missed-updates.yaml", (const char[]){
 #embed "../../../scenarios/expense-missed-updates.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-overlapping-changes.yaml", (const char[]){
+#embed "../../../scenarios/expense-overlapping-changes.yaml" suffix(, 0)
+    }},
     {"scenarios/expense-pages-left.yaml", (const char[]){
 #embed "../../../scenarios/expense-pages-left.yaml" suffix(, 0)
     }},
