@@ -271,6 +271,9 @@ static const struct cresources_file files[] = {
     {"scenarios/expense-kept-errors.yaml", (const char[]){
 #embed "../../../scenarios/expense-kept-errors.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-many-phones.yaml", (const char[]){
+#embed "../../../scenarios/expense-many-phones.yaml" suffix(, 0)
+    }},
     {"scenarios/expense-missed-updates.yaml", (const char[]){
 #embed "../../../scenarios/expense-missed-updates.yaml" suffix(, 0)
     }},
@@ -597,6 +600,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/reader-known-errors.yaml", (const char[]){
 #embed "../../../scenarios/reader-known-errors.yaml" suffix(, 0)
+    }},
+    {"scenarios/reader-late-results.yaml", (const char[]){
+#embed "../../../scenarios/reader-late-results.yaml" suffix(, 0)
     }},
     {"scenarios/reader-later-statuses.yaml", (const char[]){
 #embed "../../../scenarios/reader-later-statuses.yaml" suffix(, 0)
