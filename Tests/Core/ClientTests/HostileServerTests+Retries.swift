@@ -46,6 +46,26 @@ extension HostileServerTests {
         #expect(world.server.texts == [note: "a"] && device.icon(note) == RecordRow.Icon.none)
     }
 
+    @Test(arguments: contracts) func aListThatIsGoneIsReadEverLessOftenAndDelaysNoChange(_ contract: APIContract) {
+        let world = World(contract)
+        let gone = [HostileRule("GET", .respond(.notes(410)), where: isIndex)]
+        world.server.rules = gone
+        let device = world.startDevice()
+        world.run(for: .seconds(600))
+        #expect((5...25).contains(Self.times(device, "GET").count))
+        let note = device.create("n", "a")
+        world.run(for: .seconds(5))
+        #expect(world.server.texts == [note: "a"])
+        world.server.rules = []
+        world.run(for: .seconds(70))
+        #expect(device.status.isSettled)
+        world.server.rules = gone
+        device.sync()
+        device.edit(note, "b")
+        world.run(for: .seconds(5))
+        #expect(world.server.texts == [note: "b"])
+    }
+
     /// A `Retry-After`, and the time that it means in seconds.
     struct Delay: Sendable, CustomTestStringConvertible {
         let testDescription: String

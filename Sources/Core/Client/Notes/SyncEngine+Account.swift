@@ -50,7 +50,8 @@ extension SyncEngine {
             var isSame = reply.history.map { $0.utf8.elementsEqual(stored.utf8) } ?? false
             // The response to a rejected request names no history.
             switch reply.result {
-            case .forbidden, .serverError, .unavailable, .rejected: isSame = isSame || reply.history == nil
+            case .forbidden, .serverError, .unavailable, .rejected, .cursorExpired:
+                isSame = isSame || reply.history == nil
             default: break
             }
             guard isSame else {

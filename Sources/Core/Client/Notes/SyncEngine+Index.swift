@@ -6,6 +6,8 @@ extension SyncEngine {
         switch result {
         case .index(let page): handle(page)
         case .notModified: finishIndex()
+        case .cursorExpired where index.cursor == nil && indexWork.page == nil:
+            delayIndex(because: "the server has no list of records (410)")
         case .cursorExpired:
             index.cursor = nil
             storeIndex()
