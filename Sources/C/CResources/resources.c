@@ -268,6 +268,9 @@ static const struct cresources_file files[] = {
     {"scenarios/expense-forbidden-write.yaml", (const char[]){
 #embed "../../../scenarios/expense-forbidden-write.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-forms-wait.yaml", (const char[]){
+#embed "../../../scenarios/expense-forms-wait.yaml" suffix(, 0)
+    }},
     {"scenarios/expense-kept-errors.yaml", (const char[]){
 #embed "../../../scenarios/expense-kept-errors.yaml" suffix(, 0)
     }},
@@ -318,6 +321,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/expense-unreachable.yaml", (const char[]){
 #embed "../../../scenarios/expense-unreachable.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-unread-results.yaml", (const char[]){
+#embed "../../../scenarios/expense-unread-results.yaml" suffix(, 0)
     }},
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)

@@ -149,7 +149,8 @@ extension ExpenseEngine {
         } else if let record = StoredRecord(body["record"]), record.key == write.record {
             apply(record)
         } else {
-            // The server has executed the write, and the record is read instead.
+            // The server has executed the write: what was sent is shown until the record is read.
+            apply(sent: write)
             wantsUpdates = true
         }
         guard case .integer(let update) = body["update"], case .integer(let previous) = body["previous"] else { return }
@@ -162,6 +163,26 @@ extension ExpenseEngine {
         }
     }
 
+    /// Applies the fields of an executed write whose response has no record.
+    private mutating func apply(sent write: QueuedWrite) {
+        guard var record = records[write.record] ?? (records.count < Self.recordsMax ? StoredRecord(write) : nil) else {
+            return
+        }
+        if unread[write.record] == nil { unread[write.record] = .some(record.confirmed) }
+        record.confirmed = (record.confirmed ?? [:]).merging(write.fields)
+        store(record)
+    }
+
+    /// All updates were read: a write that is in none of them was not executed.
+    private mutating func endUnread() {
+        for (key, confirmed) in unread.sorted(by: { $0.key < $1.key }) {
+            guard var record = records[key] else { continue }
+            record.confirmed = confirmed
+            if confirmed == nil, record.failure == nil { remove(key) } else { store(record) }
+        }
+        unread = [:]
+    }
+
     /// Applies a record of the server, unless the client has a later one.
     private mutating func apply(_ record: StoredRecord) {
         if let known = records[record.key] {
@@ -171,6 +192,7 @@ extension ExpenseEngine {
         }
         var record = record
         record.failure = records[record.key]?.failure
+        unread[record.key] = nil
         store(record)
     }
 
@@ -179,9 +201,7 @@ extension ExpenseEngine {
         removeWrite(write.sequence)
         // Without feedback, the confirmed value is all that is shown from now on.
         guard write.pattern == .optimisticWithPendingUI else { return }
-        var record =
-            records[write.record]
-            ?? StoredRecord(key: write.record, kind: write.kind, parent: write.parent, confirmed: nil)
+        var record = records[write.record] ?? StoredRecord(write)
         if write.action == .update, let confirmed = record.confirmed {
             record.confirmed = behavior.confirmedAfterRejection(confirmed, write.fields)
         }
@@ -242,6 +262,8 @@ extension ExpenseEngine {
             // A server that repeats itself is not asked again at once.
             if !hasAdvanced { return delay(at: now) }
         }
+        // A write may have ended during this read.
+        if !wantsUpdates { endUnread() }
         failures = 0
         retryAt = nil
     }

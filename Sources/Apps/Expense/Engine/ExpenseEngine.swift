@@ -88,6 +88,8 @@ public struct ExpenseEngine: Sendable {
     var wantsUpdates = true
     /// A read of all records, because the server has another history: the last update so far, and the records.
     var rereading: (last: Int, keys: Set<RecordKey>)?
+    /// Records with fields of a write whose response had no record, until the updates are read: the confirmed fields before.
+    var unread: [RecordKey: RecordFields?] = [:]
     /// Whether the server rejects the user's credentials: nothing is sent until the user signs in or syncs.
     var needsSignIn = false
     var exchanges: [Int: ExpenseEngineRequest.Activity] = [:]
@@ -165,7 +167,7 @@ public struct ExpenseEngine: Sendable {
             } else {
                 if let notBefore { next = min(next, notBefore) }
                 if let retryAt, hasQueuedWork { next = min(next, retryAt) }
-                for (form, retry) in statusRetries where drafts[form]?.submission == .unknown {
+                for (form, retry) in statusRetries where drafts[form]?.submission == .unknown && !sendsForm {
                     next = min(next, max(retry.at, notBefore ?? .start))
                 }
             }
@@ -240,15 +242,17 @@ public struct ExpenseEngine: Sendable {
             return send(.probe)
         }
         guard !reachability.isOffline, notBefore.map({ $0 <= now }) ?? true else { return }
-        for form in wantedQueries.sorted() { send(.query(form: form)) }
-        wantedQueries = []
+        for form in wantedQueries.sorted() where !sendsForm {
+            wantedQueries.remove(form)
+            send(.query(form: form))
+        }
         sendForms(at: now)
         sendQueue(at: now)
     }
 
     private mutating func sendForms(at now: Instant) {
         for (form, draft) in drafts.sorted(by: { $0.key < $1.key }) {
-            guard let operation = draft.operation, !hasFormExchange(form) else { continue }
+            guard let operation = draft.operation, !sendsForm else { continue }
             switch draft.submission {
             case .editing: break
             case .sending: send(.submit(form: form, operation: operation))
@@ -260,6 +264,9 @@ public struct ExpenseEngine: Sendable {
             }
         }
     }
+
+    /// Whether a request about a form is under way. The next one is sent after its response, which may have a `Retry-After`.
+    private var sendsForm: Bool { exchanges.values.contains(where: \.isAboutForm) }
 
     func hasFormExchange(_ name: String) -> Bool {
         exchanges.values.contains { activity in

@@ -19,6 +19,13 @@ public struct ExpenseEngineRequest: Sendable {
         case page(String)
         /// A form that reads.
         case query(form: String)
+
+        var isAboutForm: Bool {
+            switch self {
+            case .submit, .status, .query: true
+            case .write, .updates, .probe, .page: false
+            }
+        }
     }
 
     /// The number of earlier requests.
@@ -35,12 +42,7 @@ public struct ExpenseEngineRequest: Sendable {
     public let body: JSONValue?
 
     /// The connection pool: forms do not wait for the write queue.
-    var pool: Int {
-        switch activity {
-        case .submit, .status, .query: 1
-        case .write, .updates, .probe, .page: 0
-        }
-    }
+    var pool: Int { activity.isAboutForm ? 1 : 0 }
 
     /// The request of the app.
     var encoded: AppRequest {

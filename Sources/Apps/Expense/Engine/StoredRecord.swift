@@ -44,6 +44,11 @@ public struct StoredRecord: Hashable, Sendable {
         self.update = update
         self.failure = failure
     }
+
+    /// Creates the record of a write, without confirmed fields.
+    init(_ write: QueuedWrite) {
+        self.init(key: write.record, kind: write.kind, parent: write.parent, confirmed: nil)
+    }
 }
 
 /// The inputs of a form, and the state of its submission.

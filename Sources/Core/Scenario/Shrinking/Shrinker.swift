@@ -340,16 +340,19 @@ public struct Shrinker {
         var candidate = current
         let location = SourceLocation(file: "", line: 1)
         candidate.expectations = [Expectation(.agree(current.devices.map(\.name) + ["server"]), location: location)]
-        let verdict = Verdict(candidate, observation.history)
-        guard verdict.checks.first?.outcome == .pass, environment.isValid(candidate) else { return }
+        // A run may end earlier with another expectation.
+        runs += 1
+        guard environment.isValid(candidate), let observed = environment.run(candidate, false),
+            observed.verdict.checks.first?.outcome == .pass,
+            let found = Violation.first(like: violation, in: observed.verdict, candidate, observed.history)
+        else { return }
         // A client without the defect must meet the expectation too, or the file would be no regression test.
         if environment.hasOtherBehavior {
             guard let control = environment.run(candidate, true) else { return }
             let verdict = Verdict(candidate, control.history)
             if verdict.checks.first?.outcome != .pass { return }
         }
-        current = candidate
-        observation = Observation(verdict: verdict, history: observation.history)
+        (current, observation, violation) = (candidate, observed, found)
     }
 }
 
