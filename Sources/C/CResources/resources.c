@@ -526,6 +526,9 @@ static const struct cresources_file files[] = {
     {"scenarios/old-cursor.yaml", (const char[]){
 #embed "../../../scenarios/old-cursor.yaml" suffix(, 0)
     }},
+    {"scenarios/older-revisions.yaml", (const char[]){
+#embed "../../../scenarios/older-revisions.yaml" suffix(, 0)
+    }},
     {"scenarios/operation-ids.yaml", (const char[]){
 #embed "../../../scenarios/operation-ids.yaml" suffix(, 0)
     }},
