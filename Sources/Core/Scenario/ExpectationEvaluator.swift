@@ -233,7 +233,7 @@ struct ExpectationEvaluator {
         switch always(device, condition, from: from.later(by: delay), to: to) {
         case .fail: return outcome
         case .pass: return excused(reason, delay: delay)
-        // The lateness has left nothing of the window.
+        // Nothing of the window is left after the delay.
         case .inconclusive: return excused(reason, delay: delay, limit: .zero)
         }
     }

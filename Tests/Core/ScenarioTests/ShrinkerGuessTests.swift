@@ -24,6 +24,24 @@ import Testing
         #expect(scenario.devices[0].settings == [.init(name: "network", value: "any")])
     }
 
+    /// With `agree` a run ends before its violation.
+    @Test func theExpectationOfTheFileIsVerifiedByARun() throws {
+        func run(_ scenario: Scenario) -> Shrinker.Observation {
+            var history = History()
+            history.append(.device("A", .init(rows: [], outbox: 0)), at: .zero)
+            history.append(.server([]), at: .zero)
+            let isVacuous = scenario.expectations.first?.description == Shrinker.vacuousExpectation.description
+            if isVacuous { history.append(.aborted(.other("the artificial rule is violated")), at: .zero) }
+            return .init(verdict: Verdict(scenario, history), history: history)
+        }
+        let environment = Shrinker.Environment(
+            run: { scenario, _ in run(scenario) }, isValid: { _ in true }, hasTime: { true }, wifi: Runs.wifi,
+            unnamedLink: "unnamed", profile: { _ in Runs.wifi }, hasOtherBehavior: false)
+        let result = try #require(Shrinker.shrink(Runs.scenario(steps: 1), in: environment))
+        let repeated = run(result.scenario)
+        #expect(Violation.first(like: result.violation, in: repeated.verdict, result.scenario, repeated.history) != nil)
+    }
+
     @Test func singleRemovalsDoNotFindAFaultWhoseNumberTheyShift() throws {
         var shrinker = try #require(Self.hitsChange.shrinker(Runs.scenario(steps: 40, [Self.late])))
         let hasChanged = shrinker.removeUnits()

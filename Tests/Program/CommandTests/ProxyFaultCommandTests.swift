@@ -104,7 +104,8 @@ extension CommandTests {
             let busy = try await blocking { try HTTPPeer(port: port).ask("GET", "/x") }
             #expect(busy.status == 503 && busy.body == "busy" && busy.header("Retry-After") == "7")
             command.type(
-                "fault DELETE befor-response reset\nfault DELETE before-response delay 1ms\nfaults\nfault remove 2\n")
+                "fault DELETE befor-response reset\nfault DELETE before-response delay 1ms\nfaults\nfault remove 2\n"
+                    + "fault clear\n")
             #expect(
                 try await command.output.line(with: "error ").hasPrefix(
                     "error column 8: unknown word 'befor-response'; did you mean 'before-response'"))
@@ -116,6 +117,9 @@ extension CommandTests {
                     + "GET * times 2 before-request respond 503 Retry-After: 7 body busy; 3 (matched 0, fired 0) "
                     + "DELETE * before-response delay 1ms")
             #expect(try await command.output.line(with: "removed") == "ok fault 2 removed: matched 1, fired 1")
+            #expect(
+                try await command.output.line(with: "not 'clear'").hasSuffix(
+                    "; 'fault remove N' or 'fault remove all' removes faults"))
             #expect(await Self.status(port, "/x", "GET") == 201)
             command.type("quit\n")
             #expect(await command.end() == 0)

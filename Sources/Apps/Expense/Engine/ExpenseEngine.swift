@@ -88,7 +88,7 @@ public struct ExpenseEngine: Sendable {
     var wantsUpdates = true
     /// A read of all records, because the server has another history: the last update so far, and the records.
     var rereading: (last: Int, keys: Set<RecordKey>)?
-    /// Records with fields of a write whose response had no record, until the updates are read: the confirmed fields before.
+    /// The confirmed fields that records had before a write whose response has no record, until the updates are read.
     var unread: [RecordKey: RecordFields?] = [:]
     /// Whether the server rejects the user's credentials: nothing is sent until the user signs in or syncs.
     var needsSignIn = false
@@ -265,18 +265,11 @@ public struct ExpenseEngine: Sendable {
         }
     }
 
-    /// Whether a request about a form is under way. The next one is sent after its response, which may have a `Retry-After`.
-    private var sendsForm: Bool { exchanges.values.contains(where: \.isAboutForm) }
+    /// Whether a request about any form is in flight. The next one is sent after the response, which may have a `Retry-After`.
+    private var sendsForm: Bool { exchanges.values.contains { $0.form != nil } }
 
-    func hasFormExchange(_ name: String) -> Bool {
-        exchanges.values.contains { activity in
-            switch activity {
-            case .submit(let form, _), .status(let form, _): form == name
-            case .query(let form): form == name
-            case .write, .updates, .probe, .page: false
-            }
-        }
-    }
+    /// Returns whether a request about a form is in flight.
+    func hasFormExchange(_ name: String) -> Bool { exchanges.values.contains { $0.form == name } }
 
     /// The sequence numbers of the writes in flight.
     var writesInFlight: Set<Int> {

@@ -20,10 +20,11 @@ public struct ExpenseEngineRequest: Sendable {
         /// A form that reads.
         case query(form: String)
 
-        var isAboutForm: Bool {
+        /// The form that the request is about; `nil` for none.
+        var form: String? {
             switch self {
-            case .submit, .status, .query: true
-            case .write, .updates, .probe, .page: false
+            case .submit(let form, _), .status(let form, _), .query(let form): form
+            case .write, .updates, .probe, .page: nil
             }
         }
     }
@@ -42,7 +43,7 @@ public struct ExpenseEngineRequest: Sendable {
     public let body: JSONValue?
 
     /// The connection pool: forms do not wait for the write queue.
-    var pool: Int { activity.isAboutForm ? 1 : 0 }
+    var pool: Int { activity.form == nil ? 0 : 1 }
 
     /// The request of the app.
     var encoded: AppRequest {

@@ -115,22 +115,6 @@ public struct ExpenseState: Hashable, Sendable {
         self.lastSequence = lastSequence
         self.history = history
     }
-
-    /// Returns the state after a change.
-    public func applying(_ change: ExpenseChange) -> ExpenseState {
-        var records = Dictionary(uniqueKeysWithValues: self.records.map { ($0.key, $0) })
-        for (key, record) in change.records { records[key] = record }
-        var writes = Dictionary(uniqueKeysWithValues: self.writes.map { ($0.sequence, $0) })
-        for (sequence, write) in change.writes { writes[sequence] = write }
-        var drafts = Dictionary(uniqueKeysWithValues: self.drafts.map { ($0.form, $0) })
-        for (form, draft) in change.drafts { drafts[form] = draft }
-        return ExpenseState(
-            records: records.values.sorted { $0.key < $1.key },
-            writes: writes.values.sorted { $0.sequence < $1.sequence },
-            drafts: drafts.values.sorted { $0.form.utf8.lexicographicallyPrecedes($1.form.utf8) },
-            lastUpdate: change.lastUpdate ?? lastUpdate, lastSequence: change.lastSequence ?? lastSequence,
-            history: change.history ?? history)
-    }
 }
 
 /// A change of the store, to be committed as a whole.
@@ -155,15 +139,5 @@ public struct ExpenseChange: Committable, Hashable, Sendable {
     public var isEmpty: Bool {
         records.isEmpty && writes.isEmpty && drafts.isEmpty && lastUpdate == nil && lastSequence == nil
             && history == nil
-    }
-
-    /// Adds a later change.
-    mutating func formUnion(_ later: ExpenseChange) {
-        records.merge(later.records) { _, new in new }
-        writes.merge(later.writes) { _, new in new }
-        drafts.merge(later.drafts) { _, new in new }
-        lastUpdate = later.lastUpdate ?? lastUpdate
-        lastSequence = later.lastSequence ?? lastSequence
-        history = later.history ?? history
     }
 }

@@ -340,9 +340,10 @@ public struct Shrinker {
         var candidate = current
         let location = SourceLocation(file: "", line: 1)
         candidate.expectations = [Expectation(.agree(current.devices.map(\.name) + ["server"]), location: location)]
+        guard environment.isValid(candidate) else { return }
         // A run may end earlier with another expectation.
         runs += 1
-        guard environment.isValid(candidate), let observed = environment.run(candidate, false),
+        guard let observed = environment.run(candidate, false),
             observed.verdict.checks.first?.outcome == .pass,
             let found = Violation.first(like: violation, in: observed.verdict, candidate, observed.history)
         else { return }

@@ -24,7 +24,7 @@ struct FaultCommands {
             let note = open == 0 ? "" : "; does not apply to \(TextTable.count(open, "open connection"))"
             return "ok fault \(number + 1): \(Self.text(rule))\(note)"
         } catch let error as FaultExpression.ParseError {
-            // 'fault clear', 'fault delete 2'
+            // A short text is perhaps meant to remove a fault: 'fault clear', 'fault delete 2'.
             let removal = words.count < 3 ? "; 'fault remove N' or 'fault remove all' removes faults" : ""
             return "error \(error.oneLine)\(removal)"
         } catch {
