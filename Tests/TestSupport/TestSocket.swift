@@ -68,6 +68,8 @@ public final class TestSocket: Sendable {
         while true {
             do { try connect(port: port).reset() } catch let failure as Failure where failure.code == ECONNREFUSED {
                 return
+            } catch let failure as Failure where failure.code == ECONNRESET {
+                // The listener was closed during the handshake.
             }
             guard ContinuousClock.now < deadline else { throw Failure(call: "wait for a refusal", code: ETIMEDOUT) }
             usleep(2000)
