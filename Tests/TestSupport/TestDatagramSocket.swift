@@ -97,7 +97,9 @@ public final class TestDatagramSocket: Sendable {
         var bytes = [UInt8](repeating: 0, count: 65_536)
         let count = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
-                bytes.withUnsafeMutableBytes { recvfrom(descriptor, $0.baseAddress, $0.count, 0, name, &size) }
+                bytes.withUnsafeMutableBytes { bytes in
+                    uninterrupted { recvfrom(descriptor, bytes.baseAddress, bytes.count, 0, name, &size) }
+                }
             }
         }
         if count < 0 {

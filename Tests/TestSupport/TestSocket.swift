@@ -55,10 +55,20 @@ public final class TestSocket: Sendable {
                 systemConnect(socket.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        guard result == 0 else { throw Failure(call: "connect", code: errno) }
+        let code = result == 0 ? 0 : errno == EINTR ? socket.endOfConnecting(within: milliseconds) : errno
+        guard code == 0 else { throw Failure(call: "connect", code: code) }
         limit = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(socket.descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         return socket
+    }
+
+    /// Waits for the end of a handshake that continues after `connect` was interrupted by a signal, and returns its error.
+    private func endOfConnecting(within milliseconds: Int) -> CInt {
+        guard isReady(for: POLLOUT, within: milliseconds) else { return EINPROGRESS }
+        var code: CInt = 0
+        var size = socklen_t(MemoryLayout<CInt>.size)
+        getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
+        return code
     }
 
     /// Waits until a port refuses connections, for a minute at most. A connection that is accepted meanwhile is reset: after a
@@ -176,7 +186,7 @@ public final class TestSocket: Sendable {
 
     /// Accepts the next connection.
     public func accept() throws -> TestSocket {
-        let accepted = systemAccept(descriptor, nil, nil)
+        let accepted = uninterrupted { systemAccept(descriptor, nil, nil) }
         guard accepted >= 0 else { throw Failure(call: "accept", code: errno) }
         return TestSocket(accepted)
     }
@@ -185,7 +195,9 @@ public final class TestSocket: Sendable {
     public func send(_ bytes: some Collection<UInt8>) throws {
         var left = ArraySlice(Array(bytes))
         while !left.isEmpty {
-            let count = left.withUnsafeBytes { systemSend(descriptor, $0.baseAddress, $0.count) }
+            let count = left.withUnsafeBytes { bytes in
+                uninterrupted { systemSend(descriptor, bytes.baseAddress, bytes.count) }
+            }
             guard count > 0 else { throw Failure(call: "send", code: errno) }
             left = left.dropFirst(count)
         }
@@ -199,7 +211,7 @@ public final class TestSocket: Sendable {
     /// Receives available bytes; returns an empty array at the end of the stream.
     public func receive(atMost size: Int = 65536) throws -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: size)
-        let count = recv(descriptor, &buffer, size, 0)
+        let count = uninterrupted { recv(descriptor, &buffer, size, 0) }
         guard count >= 0 else { throw Failure(call: "recv", code: errno) }
         return Array(buffer.prefix(count))
     }
@@ -242,9 +254,17 @@ public final class TestSocket: Sendable {
     }
 
     /// Returns whether the socket becomes readable within `milliseconds`.
-    public func isReadable(within milliseconds: Int) -> Bool {
-        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&entry, 1, CInt(milliseconds)) > 0
+    public func isReadable(within milliseconds: Int) -> Bool { isReady(for: POLLIN, within: milliseconds) }
+
+    private func isReady(for events: some BinaryInteger, within milliseconds: Int) -> Bool {
+        let deadline = ContinuousClock.now + .milliseconds(milliseconds)
+        var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+        var rest = milliseconds
+        while true {
+            let count = poll(&entry, 1, CInt(rest))
+            guard count < 0, errno == EINTR else { return count > 0 }
+            rest = max(0, Int((deadline - ContinuousClock.now) / .milliseconds(1)))
+        }
     }
 
     /// Sends a byte as urgent data.
@@ -314,6 +334,15 @@ private func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count:
     #else
     send(descriptor, bytes, count, CInt(MSG_NOSIGNAL) | flags)
     #endif
+}
+
+/// Repeats a system call that a signal has interrupted: a socket with a time limit is not restarted by the kernel after SIGCONT
+/// (signal(7)).
+func uninterrupted<Count: SignedInteger>(_ call: () -> Count) -> Count {
+    while true {
+        let count = call()
+        if count >= 0 || errno != EINTR { return count }
+    }
 }
 
 /// Runs a blocking closure on a thread of its own.

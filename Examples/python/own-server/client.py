@@ -23,7 +23,7 @@ def send(row):
         record = row["id"] if IS_CORRECT else str(uuid.uuid4())
         body = {"uuid": record, "title": row["title"], "text": row["text"]}
         try:
-            if call("POST", "notes/", body, key if IS_CORRECT else None, timeout=1)[0] in (200, 201):
+            if call("POST", "notes/", body, key if IS_CORRECT else None, timeout=10)[0] in (200, 201):
                 return
         except (OSError, http.client.HTTPException):
             pass

@@ -22,8 +22,16 @@ def request(network, method="GET", path="/", body=None, timeout=20):
         connection.close()
 
 
+def fastest(measure, limit):
+    """Returns the least of some measurements, the first of which below `limit` is the last: the machine may pause."""
+    times = [measure()]
+    while times[-1] >= limit and len(times) < 3:
+        times.append(measure())
+    return min(times)
+
+
 def round_trips(network, count):
-    """Returns the seconds of `count` exchanges on one connection, the handshake apart from them."""
+    """Returns the seconds of the first exchange on a connection, with its handshake, and of the fastest of `count` more."""
     connection = http.client.HTTPConnection(network.host, network.port, timeout=20)
     times = []
     for _ in range(count + 1):
@@ -52,11 +60,18 @@ def test_dns_delay_precedes_the_first_response(network):
     pytest.param(840, marks=marked("edge"), id="edge"),
 ])
 def test_round_trip_is_that_of_the_link(network, milliseconds):
-    first, later = round_trips(network, 1 if milliseconds > 400 else 3)
     expected = milliseconds / 1000
-    assert expected <= later < 1.25 * expected + 0.04, network.conditions
+    limit = 1.25 * expected + 0.04
+    firsts = []
+
+    def measure():
+        first, later = round_trips(network, 1 if milliseconds > 400 else 3)
+        firsts.append(first)
+        return later
+
+    assert expected <= fastest(measure, limit) < limit, network.conditions
     # The handshake costs a round trip more.
-    assert first >= 2 * expected
+    assert min(firsts) >= 2 * expected
 
 
 @pytest.mark.parametrize("method, size, kbits", [
@@ -66,12 +81,17 @@ def test_round_trip_is_that_of_the_link(network, milliseconds):
     pytest.param("GET", 400_000, 5000, marks=marked("wpt-cable"), id="wpt-cable"),
 ])
 def test_throughput_is_that_of_the_link(network, method, size, kbits):
-    start = time.monotonic()
-    status, body = request(network, method, "/%d" % size if method == "GET" else "/", None if method == "GET" else b"x" * size)
-    seconds = time.monotonic() - start
-    assert (status, len(body)) == (200, size) or body == b"%d" % size
+    path, content = ("/%d" % size, None) if method == "GET" else ("/", b"x" * size)
+
+    def measure():
+        start = time.monotonic()
+        status, body = request(network, method, path, content)
+        assert (status, len(body)) == (200, size) or body == b"%d" % size
+        return time.monotonic() - start
+
     payload = size * 8 / kbits / 1000
-    assert payload <= seconds < 1.5 * payload + 0.15, network.conditions
+    limit = 1.5 * payload + 0.15
+    assert payload <= fastest(measure, limit) < limit, network.conditions
 
 
 @marked("3g")

@@ -23,7 +23,8 @@ import Worlds
 
 /// The same small scenarios in real time.
 @Suite(.tags(.runs), .timeLimit(.minutes(3))) struct WorldCaseTests {
-    /// A pause of the host makes a verdict in real time inconclusive, and then may repeat requests.
+    /// A pause of the host makes a verdict in real time inconclusive, and then may repeat requests. A run that fails after a
+    /// pause is repeated, because a pause also changes the order of what several actors do.
     @Test(arguments: WorldCase.selected)
     func theVerdictAndTheRequestsAreThoseOfTheSimulatedWorld(_ testCase: WorldCase) async throws {
         let live = try await LiveCaseRuns.shared.result(of: testCase)
@@ -60,6 +61,10 @@ private actor LiveCaseRuns {
     private func run(_ testCase: WorldCase) async throws -> RunResult {
         if slots > 0 { slots -= 1 } else { await withCheckedContinuation { waiting.append($0) } }
         defer { if waiting.isEmpty { slots += 1 } else { waiting.removeFirst().resume() } }
-        return try await LiveRun.run(testCase.scenario())
+        var result = try await LiveRun.run(testCase.scenario())
+        for _ in 0..<2 where result.verdict.result != testCase.result && Parity.wasLate(result.history) {
+            result = try await LiveRun.run(testCase.scenario())
+        }
+        return result
     }
 }

@@ -26,8 +26,10 @@ import Testing
         func fire() { fired.withLock { $0 = true } }
     }
 
-    /// The time after which a connection counts as open; longer than a hold.
+    /// The time after which a connection that has delivered its bytes counts as open; longer than a hold.
     private static let openMilliseconds = 600
+    /// The time without a byte after which a read is given up.
+    private static let patienceMilliseconds = 20_000
 
     private static func action(_ name: String) -> FaultAction {
         switch name {
@@ -98,7 +100,7 @@ import Testing
             return nil
         }
         let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
-        async let server = blocking { try serve(listener) }
+        async let server = blocking { try serve(listener, row) }
         let client = try await blocking { [port = proxy.address.port] in
             let socket = try TestSocket.connect(port: port)
             try socket.send(FaultTable.request)
@@ -106,12 +108,12 @@ import Testing
         }
         var seen = Seen()
         if row.point == "stored", row.action != "kill" {
-            seen = try await blocking { read(client, until: { $0.bytes == FaultTable.response }) }
+            seen = try await blocking { read(client, row, until: { $0.bytes == FaultTable.response }) }
             let connection = try #require(await proxy.connections().first)
             _ = await proxy.closeConnection(connection.id, abortively: row.action == "reset")
         }
         seen = try await blocking { [seen] in
-            read(client, seen) { seen in
+            read(client, row, seen) { seen in
                 guard row.client == .killed else { return false }
                 if row.point == "stored" { return seen.bytes == FaultTable.response }
                 // The fault may fire before what the link has delivered is read.
@@ -134,23 +136,25 @@ import Testing
         await proxy.stop(grace: .zero)
     }
 
-    private static func serve(_ listener: TestSocket) throws -> (seen: Seen, socket: TestSocket) {
+    private static func serve(_ listener: TestSocket, _ row: FaultTable.Row) throws -> (seen: Seen, socket: TestSocket) {
         let socket = try listener.accept()
-        let seen = read(socket, settling: 0) { $0.bytes == FaultTable.request }
+        let seen = read(socket, row, isServer: true, settling: 0) { $0.bytes == FaultTable.request }
         guard seen.end == .open, seen.bytes == FaultTable.request else { return (seen, socket) }
         try? socket.send(FaultTable.response)
-        return (read(socket, seen), socket)
+        return (read(socket, row, seen, isServer: true), socket)
     }
 
-    /// Reads until the connection ends, until nothing has arrived for ``openMilliseconds``, or until `isDone` and nothing
-    /// has arrived for some milliseconds.
+    /// Reads until the connection ends, until `isDone` and nothing has arrived for some milliseconds, or until nothing more can
+    /// be expected: for ``openMilliseconds`` if the connection stays open and all bytes of the row have arrived.
     private static func read(
-        _ socket: TestSocket, _ earlier: Seen = Seen(), settling: Int = 50,
+        _ socket: TestSocket, _ row: FaultTable.Row, _ earlier: Seen = Seen(), isServer: Bool = false, settling: Int = 50,
         until isDone: (Seen) -> Bool = { _ in false }
     ) -> Seen {
+        let count = FaultTable.bytes(isServer ? row.request : row.response, isRequest: isServer).count
+        let staysOpen = (isServer ? row.server : row.client) == .open
         var seen = earlier
         var idle = 0
-        while idle < openMilliseconds {
+        while idle < (staysOpen && seen.bytes.count >= count ? openMilliseconds : patienceMilliseconds) {
             if idle >= settling, isDone(seen) { return seen }
             guard socket.isReadable(within: 10) else {
                 idle += 10

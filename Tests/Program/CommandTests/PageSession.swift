@@ -262,7 +262,9 @@ final class PageSession {
     private func expect(_ output: [String], of command: Command, from offset: Int, at line: Int) async {
         let shown = ShownOutput(output)
         func text(_ data: Data) -> String {
+            // A proxy prints its status whenever it changes, also before the response to a command.
             withDocumentedPorts(String(decoding: data.dropFirst(offset), as: UTF8.self))
+                .replacing(/(?m)^profile .* open of .*\n/, with: "")
         }
         let size = LastSize()
         await command.output.wait {

@@ -15,7 +15,7 @@ def v4(host="192.0.2.7", port=80):
 
 
 def talk(s):
-    s.settimeout(10)
+    s.settimeout(30)
     s.sendall(b"GET /a HTTP/1.0\r\n\r\n")
     return s.recv(100).startswith(b"HTTP/1.1 200")
 
