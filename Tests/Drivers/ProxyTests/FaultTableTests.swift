@@ -136,7 +136,8 @@ import Testing
         await proxy.stop(grace: .zero)
     }
 
-    private static func serve(_ listener: TestSocket, _ row: FaultTable.Row) throws -> (seen: Seen, socket: TestSocket) {
+    private static func serve(_ listener: TestSocket, _ row: FaultTable.Row) throws -> (seen: Seen, socket: TestSocket)
+    {
         let socket = try listener.accept()
         let seen = read(socket, row, isServer: true, settling: 0) { $0.bytes == FaultTable.request }
         guard seen.end == .open, seen.bytes == FaultTable.request else { return (seen, socket) }
@@ -147,7 +148,8 @@ import Testing
     /// Reads until the connection ends, until `isDone` and nothing has arrived for some milliseconds, or until nothing more can
     /// be expected: for ``openMilliseconds`` if the connection stays open and all bytes of the row have arrived.
     private static func read(
-        _ socket: TestSocket, _ row: FaultTable.Row, _ earlier: Seen = Seen(), isServer: Bool = false, settling: Int = 50,
+        _ socket: TestSocket, _ row: FaultTable.Row, _ earlier: Seen = Seen(), isServer: Bool = false,
+        settling: Int = 50,
         until isDone: (Seen) -> Bool = { _ in false }
     ) -> Seen {
         let count = FaultTable.bytes(isServer ? row.request : row.response, isRequest: isServer).count
