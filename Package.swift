@@ -145,7 +145,7 @@ let package = Package(
             [
                 "Determinism", "Wire", "LinkModel", "Impairment", "ForwardProxy", "Scenario", "ConfigFiles", "Proxy",
                 "HTTPSockets", "HTTPTypes", "Logging", "NIOCore", "NIOPosix",
-            ], exclude: ["openapi.json"]),
+            ]),
         target(
             "Drivers", "Worlds",
             [

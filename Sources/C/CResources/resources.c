@@ -721,9 +721,6 @@ static const struct cresources_file files[] = {
     {"scenarios/write-statuses.yaml", (const char[]){
 #embed "../../../scenarios/write-statuses.yaml" suffix(, 0)
     }},
-    {"Sources/Drivers/ControlAPI/openapi.json", (const char[]){
-#embed "../../Drivers/ControlAPI/openapi.json" suffix(, 0)
-    }},
     {"Sources/C/CResources/dashboard/app.js", (const char[]){
 #embed "dashboard/app.js" suffix(, 0)
     }},

@@ -42,6 +42,9 @@ extension HostRules {
         /// The words of treatments without conditions of a profile.
         public static var words: [String] { keywords.map(\.name) }
 
+        /// The words of descriptions: one for each treatment without conditions of a profile.
+        public static var descriptions: [String] { keywords.filter { $0.treatment.description == $0.name }.map(\.name) }
+
         /// Reads a treatment; `nil` for an empty text.
         init?(parsing text: String) {
             guard text.utf8.contains(where: { $0 > 0x20 }) else { return nil }

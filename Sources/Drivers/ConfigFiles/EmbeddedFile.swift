@@ -10,11 +10,6 @@ package struct EmbeddedFile: Sendable {
     /// The name without folder and extension.
     var name: String { TextFile.stem(path) }
 
-    /// The OpenAPI document of the control API.
-    package static var openAPI: String {
-        files.first { $0.path == "Sources/Drivers/ControlAPI/openapi.json" }?.text ?? ""
-    }
-
     /// Returns a file of a page, such as `dashboard/app.js`; `nil` if there is none with this name.
     package static func page(_ name: String) -> String? {
         files.first { $0.path == "Sources/C/CResources/\(name)" }?.text

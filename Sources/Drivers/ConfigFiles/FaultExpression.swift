@@ -55,7 +55,7 @@ public enum FaultExpression {
         "ping", "block-window", "drop-trailers", "truncate-headers",
     ]
     private static let methods = ["any", "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-    private static var points: [String] { FaultPoint.allCases.map(\.rawValue) + ["any"] }
+    package static var points: [String] { FaultPoint.allCases.map(\.rawValue) + ["any"] }
 
     /// Parses a rule.
     public static func parse(_ text: String) throws(ParseError) -> FaultRule {

@@ -32,10 +32,9 @@ extension API {
             }
             return .json(fault.json(Self.status(of: fault, status)), .created, warnings: warnings)
         default:
-            let proxy = try await registry.proxy(named: name)
-            let status = await proxy.running?.status()
+            let view = try await view(of: name)
             return try await .json(
-                work.run(bytes: Self.faultBytes * proxy.faults.count) { Self.faults(of: proxy, status) })
+                work.run(bytes: Self.faultBytes * view.proxy.faults.count) { ProxyView.faults.json(view) })
         }
     }
 
@@ -53,18 +52,6 @@ extension API {
 
     /// An estimate of the number of bytes of a fault in a list.
     private static let faultBytes = 150
-
-    private static func faults(of proxy: ManagedProxy, _ status: ProxyStatus?) -> String {
-        let rules = Dictionary(
-            (status?.faultRules ?? []).map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
-        let faults = proxy.faults.map { fault in fault.json(fault.number.flatMap { rules[$0] }) }
-        return JSONText.object([
-            ("faults", JSONText.array(faults)),
-            ("connections_without_faults", "\(status?.connectionsWithoutFaults ?? 0)"),
-            ("tls_connections", "\(status?.opaqueTLS.connections ?? 0)"),
-            ("tls_server_names", JSONText.array((status?.opaqueTLS.serverNames ?? []).map { JSONText.string($0) })),
-        ])
-    }
 
     private static func status(of fault: StoredFault, _ status: ProxyStatus?) -> FaultRuleStatus? {
         status?.faultRules.first { $0.number == fault.number }
@@ -91,14 +78,18 @@ extension API {
             }
             try await registry.setOutage(outage, of: name)
         }
-        return .json(Self.outage(of: try await registry.proxy(named: name)), warnings: warnings)
+        return .json(Self.outage.json(try await registry.proxy(named: name).outage), warnings: warnings)
     }
 
-    static func outage(of proxy: ManagedProxy) -> String {
-        JSONText.object([
-            ("up", proxy.outage.up ? "true" : "false"), ("down", proxy.outage.down ? "true" : "false"),
-        ])
-    }
+    /// The directions that have an outage.
+    static let outage = JSONShape<PerDirection<Bool>>(
+        "Outage", [.required("up", { $0.up }, .bool), .required("down", { $0.down }, .bool)])
+
+    /// The fields of a new outage.
+    static let outageFields = outage.fields.map { JSONField.optional($0.name, $0.schema) }
+
+    /// The schema of a new outage.
+    static let newOutage = JSONSchema.object(outageFields).examples(["down": true]).named("NewOutage")
 
     // MARK: Timelines
 
@@ -115,11 +106,11 @@ extension API {
             try await registry.setTimeline(paused: paused, position: position, of: name)
             warnings = unknown
         }
-        let proxy = try await registry.proxy(named: name)
-        guard case .timeline = proxy.link else {
+        let view = try await view(of: name)
+        guard let timeline = TimelineView(view.proxy, view.status) else {
             throw APIError(.notFound, "no timeline is running; start one with PUT .../link")
         }
-        return .json(Self.timeline(of: proxy, await proxy.running?.status()), warnings: warnings)
+        return .json(TimelineView.shape.json(timeline), warnings: warnings)
     }
 
     private static func position(_ fields: JSONFields) throws(APIError) -> Nanoseconds? {
@@ -128,26 +119,5 @@ extension API {
             throw .badBody("position_ms must be from 0 to \(JSONText.number(Timeline.timeMax.inMilliseconds))")
         }
         return Nanoseconds(Int64(number * 1e6))
-    }
-
-    /// Returns the position of a proxy's timeline; `null` without a timeline.
-    static func timeline(of proxy: ManagedProxy, _ status: ProxyStatus?) -> String {
-        guard case .timeline(let file) = proxy.link else { return "null" }
-        let position = proxy.pausedTimeline ?? status?.link.timeline
-        var next = "null"
-        if let name = position?.nextName, let time = position?.nextChange {
-            next = JSONText.object([
-                ("link", JSONText.string(name)), ("in_ms", JSONText.number(time.inMilliseconds)),
-            ])
-        }
-        let state = proxy.running == nil ? "stopped" : proxy.pausedTimeline == nil ? "running" : "paused"
-        return JSONText.object([
-            ("timeline", JSONText.string(file.id == "inline" ? file.name : file.id)),
-            ("state", JSONText.string(state)),
-            ("position_ms", position.map { JSONText.number($0.elapsed.inMilliseconds) } ?? "null"),
-            ("round_ms", position.map { JSONText.number($0.time.inMilliseconds) } ?? "null"),
-            ("link", JSONText.string(position?.name)),
-            ("ramping", position?.isRamping == true ? "true" : "false"), ("next", next),
-        ])
     }
 }

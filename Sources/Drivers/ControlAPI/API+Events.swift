@@ -48,7 +48,10 @@ extension API {
             }
         }
         guard let recording = await registry.recording else { throw ProxyRegistry.noRecording }
-        return try await .json(work.run(bytes: recording.yamlBytes) { recording.json(at: ProcessClock.now) })
+        return try await .json(
+            work.run(bytes: recording.yamlBytes) {
+                LinkRecording.shape.json((recording, ProcessClock.now))
+            })
     }
 
     private static let lastEventID = HTTPField.Name("Last-Event-ID")!

@@ -22,7 +22,7 @@ extension API {
             let known = try await registry.forward(of: name).conditions
             let (request, unknown) = try await decoded(body) { (fields) throws(APIError) in
                 // Settings of access belong to the proxy.
-                let rules = fields.only(ForwardRequest.ruleFields)
+                let rules = fields.only(ForwardRequest.ruleFields.names)
                 return (try ForwardRequest(rules, known: known), RequestWarnings.ofRules(fields))
             }
             guard request.hasRules else { throw .missingField("to or map") }
@@ -31,7 +31,9 @@ extension API {
         }
         let settings = try await registry.forward(of: name)
         return try await .json(
-            work.run(bytes: Self.entryBytes * settings.rules.rules.count) { settings.rulesJSON }, warnings: warnings)
+            work.run(bytes: Self.entryBytes * settings.rules.rules.count) {
+                ForwardSettings.shape.json(settings)
+            }, warnings: warnings)
     }
 
     /// An estimate of the number of bytes of a rule or host in a list.
@@ -41,19 +43,25 @@ extension API {
         _ = try await registry.forward(of: name)
         let hosts = await (try registry.proxy(named: name)).running?.hostTraffic() ?? []
         return try await work.run(bytes: Self.entryBytes * hosts.count) {
-            JSONText.object([("hosts", JSONText.array(hosts.map(\.json)))])
+            Self.hosts.json(hosts)
         }
     }
+
+    /// The destinations that clients have named.
+    static let hosts = JSONShape<[HostTraffic]>(
+        "Hosts", [.required("hosts", { $0 }, .array(of: HostTraffic.shape.form))])
 }
 
 extension HostTraffic {
-    /// The counters as JSON; the host and the port of all destinations beyond the limit are `null`.
-    var json: String {
-        JSONText.object([
-            ("host", JSONText.string(destination?.host)), ("port", destination.map { "\($0.port)" } ?? "null"),
-            ("server_name", JSONText.string(serverName)),
-            ("connections", "\(connections)"), ("connections_failed", "\(connectionsFailed)"),
-            ("bytes", JSONText.object([("up", "\(bytes.up)"), ("down", "\(bytes.down)")])),
-        ])
-    }
+    fileprivate static let shape = JSONShape<HostTraffic>([
+        .required(
+            "host", \.destination?.host, .orNull(.text),
+            "Null for all destinations beyond the first \(destinationsMax)."),
+        .required("port", \.destination?.port, .orNull(.integer(min: 0, max: 65_535))),
+        .required("server_name", \.serverName, .orNull(.text), "The name that the client of TLS has sent (SNI)."),
+        .required(
+            "connections", \.connections, .count, "Connections that were established, the open ones included."),
+        .required("connections_failed", \.connectionsFailed, .count),
+        .required("bytes", \.bytes, .pair(of: .count)),
+    ])
 }

@@ -17,15 +17,11 @@ extension API {
         guard route.methods.contains(method) else { return .methodNotAllowed(except: route.methods) }
         let name = values.first ?? ""
         switch route {
-        case .version:
-            return .json(
-                JSONText.object([
-                    ("version", JSONText.string(version)), ("toxiproxy", JSONText.string(Self.toxiproxyVersion)),
-                ]))
+        case .version: return .json(Self.version.json(version))
         case .openAPI: return .json(Self.openAPI)
         case .metrics: return try await metricsResponse(MetricsSelection(proxies: true, process: true), request)
-        case .profiles: return .json(Self.profiles)
-        case .proxy: return .json(try await describe(name))
+        case .profiles: return .json(Self.profiles.json(()))
+        case .proxy: return .json(ProxyView.shape.json(try await view(of: name)))
         case .link: return try await respondToLink(of: name, method, body)
         case .timeline: return try await respondToTimeline(of: name, method, body)
         case .outage: return try await respondToOutage(of: name, method, body)
@@ -50,17 +46,33 @@ extension API {
     }
 
     /// The OpenAPI document of these routes.
-    static let openAPI = EmbeddedFile.openAPI
+    private static let openAPI = OpenAPIDocument.value.json
 
-    private static let profiles = JSONText.object([
-        ("profiles", JSONText.array(ProfileCatalogue.builtIn.map { entry($0.id, $0.name, $0.about) })),
-        ("timelines", JSONText.array(ProfileCatalogue.timelines.map { entry($0.id, $0.name, $0.about) })),
-    ])
+    /// The versions, of Slowlane's.
+    static let version = JSONShape<String>(
+        "Version", [.required("version", { $0 }, .text), .required("toxiproxy", { _ in toxiproxyVersion }, .text)])
 
-    private static func entry(_ id: String, _ name: String, _ about: String) -> String {
-        JSONText.object([
-            ("id", JSONText.string(id)), ("name", JSONText.string(name)), ("about", JSONText.string(about)),
+    /// The built-in profiles and timelines.
+    static let profiles = JSONShape<Void>(
+        "Profiles",
+        [
+            .required(
+                "profiles", { ProfileCatalogue.builtIn.map { ($0.id, $0.name, $0.about) } }, .array(of: entry.form)),
+            .required(
+                "timelines", { ProfileCatalogue.timelines.map { ($0.id, $0.name, $0.about) } }, .array(of: entry.form)),
         ])
+
+    private static let entry = JSONShape<(id: String, name: String, about: String)>(
+        "Profile",
+        [
+            .required("id", { $0.id }, .text), .required("name", { $0.name }, .text),
+            .required("about", { $0.about }, .text),
+        ])
+
+    /// The proxy with its status.
+    func view(of name: String) async throws(APIError) -> ProxyView {
+        let proxy = try await registry.proxy(named: name)
+        return ProxyView(proxy, await proxy.running?.status())
     }
 
     private func respondToLink(
@@ -73,26 +85,14 @@ extension API {
         case .put:
             _ = try await registry.proxy(named: name)
             let (link, resetAfter, unknown) = try await decoded(body) { (fields) throws(APIError) in
-                let resetAfter = try Self.resetAfter(fields)
+                let resetAfter = try LinkSetting.resetAfter(fields)
                 return (try LinkSetting(fields), resetAfter, RequestWarnings.ofLink(fields))
             }
             try await registry.setLink(link, of: name, resetAfter: resetAfter)
             warnings = unknown
         default: return .methodNotAllowed
         }
-        let proxy = try await registry.proxy(named: name)
-        return .json(Self.link(of: proxy, await proxy.running?.status()), warnings: warnings)
-    }
-
-    /// The longest time after which a link may be reset, in milliseconds.
-    private static let resetAfterMax = 7.0 * 24 * 3600 * 1000
-
-    private static func resetAfter(_ fields: JSONFields) throws(APIError) -> Nanoseconds? {
-        guard let milliseconds = try fields.number("reset_after_ms") else { return nil }
-        guard (1...resetAfterMax).contains(milliseconds) else {
-            throw .badBody("reset_after_ms must be from 1 to \(JSONText.number(resetAfterMax)) (7 days)")
-        }
-        return Nanoseconds(Int64(milliseconds * 1e6))
+        return .json(LinkView.shape.json(try await view(of: name).link), warnings: warnings)
     }
 
     private func respondToSeed(
@@ -111,94 +111,23 @@ extension API {
             warnings = unknown
         default: return .methodNotAllowed
         }
-        let seed = try await registry.proxy(named: name).seed
-        return .json(JSONText.object([("seed", "\(seed)")]), warnings: warnings)
+        return .json(Self.seed.json(try await registry.proxy(named: name).seed), warnings: warnings)
     }
 
-    private static func link(of proxy: ManagedProxy, _ status: ProxyStatus?) -> String {
-        proxy.link.json(now: status?.link.conditions ?? proxy.link.initialConditions, resetAt: proxy.resetAt)
-    }
-
-    private static func perDirection(_ value: PerDirection<Int>?) -> String {
-        JSONText.object([("up", "\(value?.up ?? 0)"), ("down", "\(value?.down ?? 0)")])
-    }
-
-    private func describe(_ name: String) async throws(APIError) -> String {
-        let proxy = try await registry.proxy(named: name)
-        let status = await proxy.running?.status()
-        var members = [
-            ("name", JSONText.string(name)), ("listen", JSONText.string(proxy.listen)),
-            ("upstream", JSONText.string(proxy.upstream)), ("enabled", proxy.isListening ? "true" : "false"),
-            ("seed", "\(proxy.seed)"), ("link", Self.link(of: proxy, status)),
-            ("connections_open", "\(status?.connectionsOpen ?? 0)"),
-            ("connections_accepted", "\(status?.connectionsAccepted ?? 0)"),
-            ("dials_failed", "\(status?.dialsFailed ?? 0)"),
-            ("sent_bytes", Self.perDirection(status?.link.bytesCarried)),
-            ("held_bytes", "\(status?.link.bytesHeld ?? 0)"),
-            ("queue_packets", Self.perDirection(status?.link.queueDepth)),
-            ("timeline", Self.timeline(of: proxy, status)), ("outage", Self.outage(of: proxy)),
-            ("faults", "\(proxy.faults.count)"),
-            ("faults_fired", "\(status?.faultRules.reduce(0) { $0 + $1.fired } ?? 0)"),
-        ]
-        if proxy.protocols != .tcp {
-            members.append(("protocol", JSONText.string("\(proxy.protocols)")))
-            members.append(("udp", Self.json(status?.datagrams ?? DatagramStatus())))
-        }
-        if let tls = status?.upstreamTLS {
-            members.append(("upstream_tls", Self.json(tls)))
-        }
-        if let interception = proxy.interceptionJSON(status?.interception) {
-            members.append(("intercept", interception))
-        }
-        if let forward = proxy.forward {
-            members += [
-                ("forward", "true"), ("allow", JSONText.array(forward.clientsAllowed.map { JSONText.string("\($0)") })),
-                ("credentials", forward.credentials == nil ? "false" : "true"),
-            ]
-        }
-        return JSONText.object(members)
-    }
-
-    private static func json(_ status: DatagramStatus) -> String {
-        let counters = status.counters
-        return JSONText.object([
-            ("sessions", "\(status.sessions)"), ("sessions_opened", "\(counters.sessionsOpened)"),
-            ("sessions_evicted", "\(counters.sessionsEvicted)"), ("received", perDirection(counters.received)),
-            ("sent", perDirection(counters.sent)), ("over_mtu", "\(counters.overMTU)"),
-            ("blackholed", "\(counters.blackholed)"), ("unreachable", "\(counters.unreachable)"),
-            ("discarded", "\(status.discarded)"), ("refuses", status.isRefusing ? "true" : "false"),
-        ])
-    }
-
-    private static func json(_ tls: UpstreamTLSStatus) -> String {
-        let counts = tls.rewritings
-        return JSONText.object([
-            ("verified", tls.isVerified ? "true" : "false"),
-            (
-                "rewritten",
-                JSONText.object([
-                    ("host", "\(counts.hosts)"), ("location", "\(counts.locations)"), ("cookie", "\(counts.cookies)"),
-                ])
-            ),
-        ])
-    }
+    /// The random seed, in requests too.
+    static let seed = JSONShape<UInt64>(
+        "Seed",
+        [.required("seed", { $0 }, JSONForm(.integer(min: 0, max: .max).with(["format": "int64"])) { "\($0)" })])
 
     private func connections(of name: String) async throws(APIError) -> String {
         let connections = await (try registry.proxy(named: name)).running?.connections() ?? []
         return try await work.run(bytes: Self.connectionBytes * connections.count) {
-            JSONText.array(
-                connections.map { connection in
-                    JSONText.object([
-                        ("number", "\(connection.number)"), ("client", JSONText.string(connection.client?.description)),
-                        ("server_name", JSONText.string(connection.serverName)),
-                        ("age_ms", JSONText.number(connection.age.inMilliseconds)),
-                        ("received_bytes", Self.perDirection(connection.bytesRead)),
-                        ("held_bytes", Self.perDirection(connection.bytesHeld)),
-                        ("protocol", JSONText.string(connection.isDatagrams ? "udp" : "tcp")),
-                    ])
-                })
+            Self.connections.write(connections)
         }
     }
+
+    /// The open connections.
+    static let connections = JSONForm<[ConnectionStatus]>.array(of: ConnectionStatus.shape.form)
 
     /// An estimate of the number of bytes of a connection in a list.
     private static let connectionBytes = 150

@@ -126,9 +126,7 @@ public final class API: Sendable {
         }
 
         static func error(_ error: APIError) -> Response {
-            json(
-                JSONText.object([("error", JSONText.string(error.text)), ("status", "\(error.status.code)")]) + "\n",
-                error.status)
+            json(APIError.shape.json(error) + "\n", error.status)
         }
     }
 

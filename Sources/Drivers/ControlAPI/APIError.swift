@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import Proxy
+internal import Wire
 
 /// An error response: a status and the text in `error`. Toxiproxy's errors have Toxiproxy's texts.
 struct APIError: Error, Hashable {
@@ -10,6 +11,9 @@ struct APIError: Error, Hashable {
         self.status = status
         self.text = text
     }
+
+    static let shape = JSONShape<APIError>(
+        "Error", [.required("error", \.text, .text), .required("status", \.status.code, .count)])
 
     static func badBody(_ reason: String) -> APIError { APIError(.badRequest, "bad request body: \(reason)") }
     static func missingField(_ name: String) -> APIError { APIError(.badRequest, "missing required field: \(name)") }

@@ -8,11 +8,27 @@ internal import Wire
 /// The settings of a forward proxy in a request. A setting that is not given keeps its value.
 struct ForwardRequest: Sendable {
     /// The fields of rules and maps.
-    static let ruleFields = ["to", "map"]
-    /// The fields of the settings, without `forward` itself.
-    static let fieldNames = ruleFields + ["allow", "user", "password"]
+    static let ruleFields: [JSONField] = [
+        .optional("to", .array(of: entry, max: entriesMax)), .optional("map", mapsSchema),
+    ]
+    /// The names of the fields of the settings, without `forward` itself.
+    static let fieldNames = ruleFields.names + ["allow", "user", "password"]
     /// The fields of a rule that is an object.
-    static let entryFields = ["pattern", "action", "link"]
+    static let entryFields: [JSONField] = [
+        .required("pattern", patternSchema), .optional("action", .words(HostRules.Treatment.words)),
+        .optional("link", LinkSetting.schema),
+    ]
+    /// The schema of the body of `PUT .../rules`.
+    static let schema = JSONSchema.object(ruleFields).named("NewRules")
+
+    private static let entry = JSONSchema.one(of: [
+        .text.about("`PATTERN=CONDITIONS`; the conditions are a built-in profile or an action."), .object(entryFields),
+    ])
+    fileprivate static let patternSchema = JSONSchema.text.about(
+        "`api.test`, `*.cdn.test`, `10.0.0.0/8` or `*`, each with `:PORT` or without.")
+    fileprivate static let mapsSchema = JSONSchema.array(of: .text, max: entriesMax).about(
+        "`HOST=ADDRESS`: the address that is connected in place of a host.")
+
     /// The maximum number of rules, of maps and of allowed networks.
     static let entriesMax = 1000
     /// The maximum number of bytes of the link of a rule.
@@ -204,23 +220,31 @@ extension ForwardSettings {
     /// Whether a rule impairs the connections of some hosts.
     var hasImpairment: Bool { rules.rules.contains { $0.treatment != .direct } }
 
-    /// The rules and maps as JSON, in the form of a request.
-    var rulesJSON: String {
-        JSONText.object([
-            ("to", JSONText.array(rules.rules.map(Self.json))),
-            ("map", JSONText.array(rules.maps.map { JSONText.string("\($0)") })),
+    /// The rules and maps, in the form of a request.
+    static let shape = JSONShape<ForwardSettings>(
+        "Rules",
+        [
+            .required("to", \.rules.rules, .array(of: ruleForm)),
+            .required("map", { $0.rules.maps.map(\.description) }, JSONForm(ForwardRequest.mapsSchema, maps.write)),
         ])
-    }
 
-    private static func json(_ rule: HostRules.Rule) -> String {
-        let pattern = ("pattern", JSONText.string("\(rule.pattern)"))
-        guard case .conditions(let name) = rule.treatment else {
-            return JSONText.object([pattern, ("action", JSONText.string("\(rule.treatment)"))])
-        }
-        // The name of a link without a profile is its JSON.
+    private static let maps = JSONForm<[String]>.array(of: .text)
+
+    private static let ruleForm = JSONForm<HostRules.Rule>(
+        rule.schema.about("A rule has either an action or a link."), rule.json)
+
+    private static let rule = JSONShape<HostRules.Rule>([
+        .required("pattern", \.pattern.description, JSONForm(ForwardRequest.patternSchema, JSONText.string)),
+        .optional(
+            "action", { if case .conditions = $0.treatment { nil } else { $0.treatment.description } },
+            .words(HostRules.Treatment.descriptions)),
+        .optional("link", link, .json(.object)),
+    ])
+
+    /// Returns the link of a rule as JSON: its name, unless it is the profile's, is its JSON.
+    @Sendable private static func link(_ rule: HostRules.Rule) -> String? {
+        guard case .conditions(let name) = rule.treatment else { return nil }
         let isLink = JSONText.parse(Array(name.utf8))?.object != nil
-        return JSONText.object([
-            pattern, ("link", isLink ? name : JSONText.object([("profile", JSONText.string(name))])),
-        ])
+        return isLink ? name : JSONText.object([("profile", JSONText.string(name))])
     }
 }

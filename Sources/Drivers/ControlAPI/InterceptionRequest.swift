@@ -66,18 +66,6 @@ extension ManagedProxy {
         protocols == request.protocols && ProxyRegistry.isSame(request.tls, tls)
             && request.interception.flatMap { $0.hosts.patterns.isEmpty ? nil : $0 } == interception
     }
-
-    /// The interception as JSON; `nil` without one.
-    func interceptionJSON(_ status: InterceptionStatus?) -> String? {
-        guard let interception else { return nil }
-        return JSONText.object([
-            ("hosts", JSONText.array(interception.hosts.patterns.map { JSONText.string("\($0)") })),
-            ("authority", JSONText.string(authority?.name)), ("sha256", JSONText.string(authority?.fingerprint)),
-            ("certificate", JSONText.string(authority?.certificatePEM)),
-            ("connections", "\(status?.connections ?? 0)"),
-            ("pinned_hosts", JSONText.array((status?.pinnedHosts ?? []).map { JSONText.string($0) })),
-        ])
-    }
 }
 
 extension ProxyRegistry {

@@ -1,4 +1,5 @@
 internal import ConfigFiles
+internal import Determinism
 internal import LinkModel
 internal import Wire
 
@@ -10,22 +11,64 @@ enum LinkSetting: Hashable {
     /// A link without conditions.
     static let passThrough = LinkSetting.constant(.clear, profile: nil)
 
-    /// The fields of a link, of which a request contains one.
-    static let fieldNames = ["profile", "timeline", "netem", "conditions"]
-    /// The field of the absolute start of a timeline.
-    static let startField = "start"
+    /// The forms of a link, of which a request contains one.
+    private static let forms: [JSONField] = [
+        .optional("profile", .text.examples("edge")),
+        .optional(
+            "timeline", .text.examples("subway", "0s: 3g, 20s: 100-loss, 50s: 3g"),
+            "A built-in timeline, or times with profiles."),
+        .optional(
+            "netem", .object(netemFields).examples(["down": "delay 100ms loss 2%", "up": ""])),
+        .optional(
+            "conditions", .object.examples(["down": ["rate": "780 kbit/s", "delay": "100 ms"], "up": [:]]),
+            "Conditions with the keys of profile files, or of responses."),
+    ]
+    /// The names of the forms.
+    static let formNames = forms.names
+    /// The fields of the form `netem`.
+    static let netemFields: [JSONField] = [.optional("up", .text), .optional("down", .text)]
+
+    /// The fields of a link.
+    static let fields =
+        forms + [
+            .optional(
+                "start", .text.with(["format": "date-time"]).examples("2026-03-01T12:00:00Z"),
+                "The absolute start of the timeline; by default that of 'slowlane server --timeline-start', or the "
+                    + "time of the request."),
+            .optional(
+                "reset_after_ms", .number(min: 1, max: Int64(resetAfterMax)),
+                "The time after which the initial link returns."),
+        ]
+
+    /// The schema of a link in a request.
+    static let schema = JSONSchema.object(fields, isClosed: true)
+        .about("Exactly one of profile, timeline, netem and conditions.")
+        .with(["minProperties": 1, "maxProperties": 3, "oneOf": .array(formNames.map { ["required": [.text($0)]] })])
+        .named("NewLink")
+
+    /// The longest time after which a link may be reset, in milliseconds.
+    private static let resetAfterMax = 7.0 * 24 * 3600 * 1000
+
+    /// Reads the time after which the initial link returns.
+    static func resetAfter(_ fields: JSONFields) throws(APIError) -> Nanoseconds? {
+        guard let milliseconds = try fields.number("reset_after_ms") else { return nil }
+        guard (1...resetAfterMax).contains(milliseconds) else {
+            throw .badBody("reset_after_ms must be from 1 to \(JSONText.number(resetAfterMax)) (7 days)")
+        }
+        return Nanoseconds(Int64(milliseconds * 1e6))
+    }
 
     /// Reads a link from a request. Requests never read files of this machine.
     init(_ fields: JSONFields) throws(APIError) {
-        let given = Self.fieldNames.filter { fields[$0] != nil }
+        let given = Self.formNames.filter { fields[$0] != nil }
         guard given.count == 1 else {
             var got = given.isEmpty ? "none" : "\(given.count)"
-            if given.isEmpty, let unknown = fields.names(except: Self.fieldNames).first {
-                got = "'\(RequestWarnings.printable(unknown))'" + NearestName.hint(unknown, in: Self.fieldNames)
+            if given.isEmpty, let unknown = fields.names(except: Self.formNames).first {
+                got = "'\(RequestWarnings.printable(unknown))'" + NearestName.hint(unknown, in: Self.formNames)
             }
-            throw .badBody("expected one of \(Self.fieldNames.joined(separator: ", ")), got \(got)")
+            throw .badBody("expected one of \(Self.formNames.joined(separator: ", ")), got \(got)")
         }
-        if fields[Self.startField] != nil, fields["timeline"] == nil {
+        if fields["start"] != nil, fields["timeline"] == nil {
             throw .badBody("start needs a timeline")
         }
         if let name = try fields.text("profile") {
@@ -33,7 +76,7 @@ enum LinkSetting: Hashable {
             self = .constant(profile.conditions, profile: profile.id)
         } else if let text = try fields.text("timeline", bytesMax: TimelineFile.inlineBytesMax) {
             var file = try Self.timeline(text)
-            file.start = try fields.text(Self.startField).map { (text) throws(APIError) in
+            file.start = try fields.text("start").map { (text) throws(APIError) in
                 guard let start = TimelineStart(text) else {
                     throw .badBody("start '\(RequestWarnings.printable(text))' must be \(TimelineStart.expected)")
                 }
@@ -156,15 +199,23 @@ enum LinkSetting: Hashable {
         file.start = start
         return .timeline(file)
     }
+}
 
-    /// Returns the setting with the conditions that apply now.
-    ///
-    /// - Parameter resetAt: The time of the automatic reset in nanoseconds since 1970.
-    func json(now conditions: Conditions, resetAt: Int64? = nil) -> String {
-        let (profile, timeline) = names
-        return JSONText.object(
-            [("profile", JSONText.string(profile)), ("timeline", JSONText.string(timeline))]
-                + [(Self.startField, JSONText.string(start?.description))] + conditions.jsonMembers
-                + [("reset_at", EventText.milliseconds(resetAt))])
-    }
+/// The link of a proxy with the conditions that apply now, as responses show it.
+struct LinkView {
+    let setting: LinkSetting
+    let conditions: Conditions
+    /// The time of the automatic reset, in nanoseconds since 1970.
+    let resetAt: Int64?
+
+    static let shape = JSONShape<LinkView>(
+        "Link",
+        [
+            .required("profile", { $0.setting.names.profile }, .orNull(.text)),
+            .required("timeline", { $0.setting.names.timeline }, .orNull(.text)),
+            .required("start", \.setting.start?.description, .orNull(.text), "The absolute start of the timeline."),
+        ] + Conditions.shape.members.map { $0.of(\.conditions) } + [
+            .required(
+                "reset_at", \.resetAt, .orNull(.time), "The time of the automatic reset, in milliseconds since 1970.")
+        ])
 }

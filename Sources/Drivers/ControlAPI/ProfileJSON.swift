@@ -18,85 +18,84 @@ extension Conditions {
     /// A `rate_bps` of `null` is unlimited. Directions have more keys for impairments that apply: `trace`, `jitter`,
     /// `bursts`, `lost_packets`, `duplicate_percent`, `reorder_percent`. The treatment of datagrams adds `udp`,
     /// `mtu`, `udp_idle_ms` and `udp_rebind_ms`.
-    public var json: String { JSONText.object(jsonMembers) }
+    public var json: String { Self.shape.json(self) }
 
     /// The members of ``json``, for objects that contain more.
-    var jsonMembers: [(key: String, value: String)] {
-        [
-            ("connection_policy", JSONText.string(connectionPolicy.rawValue)), ("down", down.json), ("up", up.json),
-            ("dns_delay_ms", JSONText.number(dnsDelay.inMilliseconds)),
-        ] + datagrams.jsonMembers
-    }
-}
+    var jsonMembers: [(key: String, value: String)] { Self.shape.texts(self) }
 
-extension DatagramConditions {
-    /// The members that differ from the treatment without effect.
-    fileprivate var jsonMembers: [(key: String, value: String)] {
-        var members: [(key: String, value: String)] = []
-        if policy != .open { members.append(("udp", JSONText.string(policy.rawValue))) }
-        if let mtu { members.append(("mtu", "\(mtu)")) }
-        if let idle { members.append(("udp_idle_ms", JSONText.number(idle.inMilliseconds))) }
-        if let rebind { members.append(("udp_rebind_ms", JSONText.number(rebind.inMilliseconds))) }
-        return members
-    }
+    static let shape = JSONShape<Conditions>([
+        .required("connection_policy", \.connectionPolicy, .word),
+        .required("down", \.down, DirectionConditions.shape.form),
+        .required("up", \.up, DirectionConditions.shape.form),
+        .required("dns_delay_ms", \.dnsDelay, .milliseconds()),
+        .optional(
+            "udp", { $0.datagrams.policy == .open ? nil : $0.datagrams.policy }, .word,
+            "The treatment of datagrams; absent if open."),
+        .optional(
+            "mtu", \.datagrams.mtu,
+            .integer(
+                min: Int64(DatagramConditions.mtuAllowed.lowerBound),
+                max: Int64(DatagramConditions.mtuAllowed.upperBound))),
+        .optional("udp_idle_ms", \.datagrams.idle, .milliseconds(min: 1)),
+        .optional("udp_rebind_ms", \.datagrams.rebind, .milliseconds(min: 1)),
+    ])
 }
 
 extension DirectionConditions {
     /// The conditions of one direction as a JSON object, see ``Conditions/json``.
-    public var json: String {
-        var members: [(key: String, value: String)] = [
-            ("rate_bps", rate.map { "\($0.bitsPerSecond)" } ?? "null"),
-            ("delay_ms", JSONText.number(delay.inMilliseconds)), ("loss_percent", loss.jsonPercent),
-            ("queue", JSONText.string(queue.description)),
-        ]
-        if let trace { members.append(("trace", trace.json)) }
-        if let jitter { members.append(("jitter", jitter.json)) }
-        if let bursts { members.append(("bursts", bursts.json)) }
-        if let lostPackets { members.append(("lost_packets", JSONText.string("\(lostPackets)"))) }
-        if duplication != .zero { members.append(("duplicate_percent", duplication.jsonPercent)) }
-        if reordering != .zero { members.append(("reorder_percent", reordering.jsonPercent)) }
-        return JSONText.object(members)
-    }
-}
+    public var json: String { Self.shape.json(self) }
 
-extension Probability {
-    /// The share in percent, as a JSON number.
-    fileprivate var jsonPercent: String { JSONText.number(Double(partsPerMillion) / 10_000) }
+    static let shape = JSONShape<DirectionConditions>(
+        "Direction",
+        [
+            .required("rate_bps", \.rate?.bitsPerSecond, .orNull(.integer()), "Rate in bit/s; null: unlimited."),
+            .required("delay_ms", \.delay, .milliseconds()),
+            .required("loss_percent", \.loss, .percent),
+            .required("queue", \.queue.description, .text),
+            .optional("trace", \.trace, DeliveryTrace.shape.form, "The deliveries of a trace, in place of the rate."),
+            .optional("jitter", \.jitter, Jitter.shape.form, "The variation of the delay."),
+            .optional("bursts", \.bursts, BurstLoss.shape.form, "The losses of two states, good and bad."),
+            .optional(
+                "lost_packets", { $0.lostPackets.map { "\($0)" } }, .text, "The numbers of packets that are lost."),
+            .optional("duplicate_percent", { $0.duplication == .zero ? nil : $0.duplication }, .percent),
+            .optional("reorder_percent", { $0.reordering == .zero ? nil : $0.reordering }, .percent),
+        ])
 }
 
 extension Jitter {
-    fileprivate var json: String {
-        JSONText.object([
-            ("span_ms", JSONText.number(span.inMilliseconds)), ("distribution", JSONText.string(distribution.rawValue)),
-            ("reorders", mayOvertake ? "true" : "false"),
-        ])
-    }
+    fileprivate static let shape = JSONShape<Jitter>([
+        .required("span_ms", \.span, .milliseconds()), .required("distribution", \.distribution, .word),
+        .required("reorders", \.mayOvertake, .bool),
+    ])
 }
 
 extension BurstLoss {
-    fileprivate var json: String {
+    /// The members of both cases: with probabilities of changes, or with mean times.
+    fileprivate static let shape = JSONShape<BurstLoss>([
+        .optional(
+            "becomes_bad_percent", { if case .gilbertElliott(let value, _, _, _) = $0 { value } else { nil } }, .percent
+        ),
+        .optional(
+            "becomes_good_percent", { if case .gilbertElliott(_, let value, _, _) = $0 { value } else { nil } },
+            .percent
+        ),
+        .optional("mean_good_ms", { if case .timed(let time, _, _, _) = $0 { time } else { nil } }, .milliseconds()),
+        .optional("mean_bad_ms", { if case .timed(_, let time, _, _) = $0 { time } else { nil } }, .milliseconds()),
+        .required("loss_in_bad_percent", { $0.losses.inBad }, .percent),
+        .required("loss_in_good_percent", { $0.losses.inGood }, .percent),
+    ])
+
+    private var losses: (inBad: Probability, inGood: Probability) {
         switch self {
-        case .gilbertElliott(let becomesBad, let becomesGood, let lossInBad, let lossInGood):
-            JSONText.object([
-                ("becomes_bad_percent", becomesBad.jsonPercent), ("becomes_good_percent", becomesGood.jsonPercent),
-                ("loss_in_bad_percent", lossInBad.jsonPercent), ("loss_in_good_percent", lossInGood.jsonPercent),
-            ])
-        case .timed(let good, let bad, let lossInBad, let lossInGood):
-            JSONText.object([
-                ("mean_good_ms", JSONText.number(good.inMilliseconds)),
-                ("mean_bad_ms", JSONText.number(bad.inMilliseconds)),
-                ("loss_in_bad_percent", lossInBad.jsonPercent), ("loss_in_good_percent", lossInGood.jsonPercent),
-            ])
+        case .gilbertElliott(_, _, let inBad, let inGood), .timed(_, _, let inBad, let inGood): (inBad, inGood)
         }
     }
 }
 
 extension DeliveryTrace {
-    fileprivate var json: String {
-        JSONText.object([
-            ("average_bps", "\(averageBitsPerSecond)"), ("duration_ms", JSONText.number(length.inMilliseconds)),
-        ])
-    }
+    fileprivate static let shape = JSONShape<DeliveryTrace>([
+        .required("average_bps", \.averageBitsPerSecond, .count), .required("duration_ms", \.length, .milliseconds()),
+    ])
 }
 
 extension Profile {
@@ -153,7 +152,7 @@ extension Timeline.Entry {
                 ])
             }
             return JSONText.object([
-                start, ("phase", JSONText.string("flap")), ("jitter_percent", jitter.jsonPercent),
+                start, ("phase", JSONText.string("flap")), ("jitter_percent", JSONForm.percent.write(jitter)),
                 ("intervals", JSONText.array(parts)),
             ])
         }

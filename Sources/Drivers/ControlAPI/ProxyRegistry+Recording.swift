@@ -36,36 +36,56 @@ extension ProxyRegistry {
     /// Reports the state of the recording to the readers of events.
     func publishRecording() {
         guard let recording, feed.isActive else { return }
-        feed.updateRecording { time in JSONText.object(recording.members(at: time)) }
+        feed.updateRecording { time in LinkRecording.state.json((recording, time)) }
     }
 }
 
 extension LinkRecording {
-    /// Returns the recording with its scenario.
-    func json(at time: Int64) -> String {
-        let proxies = replays(at: time).map { replay in
-            let faults = replay.faults.map { fault in
-                JSONText.object([
-                    ("at", "\(fault.time.count / 1_000_000)"), ("rule", JSONText.string(fault.rule)),
-                ])
-            }
-            return JSONText.object([
-                ("proxy", JSONText.string(replay.proxy)), ("timeline", JSONText.string(replay.timeline)),
-                ("faults", "[\(faults.joined(separator: ","))]"),
-            ])
-        }
-        return JSONText.object(
-            members(at: time) + [
-                ("yaml", JSONText.string(yaml(at: time))), ("proxies", "[\(proxies.joined(separator: ","))]"),
-            ])
-    }
+    /// A recording at a time in nanoseconds since 1970.
+    typealias Moment = (recording: LinkRecording, time: Int64)
 
-    /// The members of the event `recording`.
-    func members(at time: Int64) -> [(key: String, value: String)] {
-        [
-            ("t", EventText.milliseconds(time)), ("state", ended == nil ? "\"on\"" : "\"off\""),
-            ("started", EventText.milliseconds(started)), ("ended", EventText.milliseconds(ended)),
-            ("steps", "\(steps)"),
-        ]
-    }
+    /// The words for a recording that is on or off.
+    private static let states = ["on", "off"]
+
+    /// The fields of a request that starts or ends a recording.
+    static let request: [JSONField] = [.required("state", .words(states))]
+
+    /// The event `recording`.
+    static let state = JSONShape<Moment>([
+        .required("t", { $0.time }, .time),
+        .required("state", { $0.recording.ended == nil ? "on" : "off" }, .words(states)),
+        .required("started", { $0.recording.started }, .time),
+        .required("ended", { $0.recording.ended }, .orNull(.time)),
+        .required("steps", { $0.recording.steps }, .count),
+    ])
+
+    /// The recording with its scenario.
+    static let shape = JSONShape<Moment>(
+        "Recording",
+        state.members + [
+            .required(
+                "yaml", { $0.recording.yaml(at: $0.time) }, .orNull(.text),
+                "A scenario file; null without proxies, or if a link has a trace."),
+            .required(
+                "proxies", { $0.recording.replays(at: $0.time) }, .array(of: Replay.shape.form),
+                "What each proxy needs for a repetition without a scenario."),
+        ])
+}
+
+extension LinkRecording.Replay {
+    fileprivate static let shape = JSONShape<Self>([
+        .required("proxy", \.proxy, .text),
+        .required(
+            "timeline", \.timeline, .orNull(.text),
+            "The links as a timeline file; null if a link has a trace, or if all proxies together have more than "
+                + "\(LinkRecording.linksMax) links."),
+        .required("faults", \.faults, .array(of: fault.form)),
+    ])
+
+    private static let fault = JSONShape<(time: Nanoseconds, rule: String)>([
+        .required(
+            "at", { $0.time.count / 1_000_000 }, .count,
+            "The milliseconds from the start of the recording at which the fault was added."),
+        .required("rule", { $0.rule }, .text, "The rule in the syntax of --fault."),
+    ])
 }

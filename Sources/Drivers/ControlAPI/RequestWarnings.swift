@@ -60,15 +60,16 @@ enum RequestWarnings {
 
     /// The warnings about a link. Unknown fields of `conditions` are errors.
     static func ofLink(_ fields: JSONFields) -> [String] {
-        var warnings = unknownFields(
-            of: fields, LinkSetting.fieldNames + [LinkSetting.startField, "reset_after_ms"], "the link")
-        if let netem = try? fields.object("netem") { warnings += unknownFields(of: netem, ["up", "down"], "netem") }
+        var warnings = unknownFields(of: fields, LinkSetting.fields.names, "the link")
+        if let netem = try? fields.object("netem") {
+            warnings += unknownFields(of: netem, LinkSetting.netemFields.names, "netem")
+        }
         return limited(warnings)
     }
 
     /// The warnings about the body of `PUT .../rules`.
     static func ofRules(_ fields: JSONFields) -> [String] {
-        limited(unknownFields(of: fields, ForwardRequest.ruleFields, "the rules") + ofEntries(fields))
+        limited(unknownFields(of: fields, ForwardRequest.ruleFields.names, "the rules") + ofEntries(fields))
     }
 
     /// The warnings about the rules of a forward proxy that are objects.
@@ -77,14 +78,16 @@ enum RequestWarnings {
         guard case .array(let rules)? = fields["to"] else { return [] }
         for value in rules where warnings.count <= countMax {
             guard let rule = try? JSONFields(value, "a rule") else { continue }
-            warnings += unknownFields(of: rule, ForwardRequest.entryFields, "the rule")
+            warnings += unknownFields(of: rule, ForwardRequest.entryFields.names, "the rule")
             if let link = try? rule.object("link") { warnings += ofLink(link) }
         }
         return warnings
     }
 
     /// The warnings about the body of `PUT .../seed`.
-    static func ofSeed(_ fields: JSONFields) -> [String] { unknownFields(of: fields, ["seed"], "the seed") }
+    static func ofSeed(_ fields: JSONFields) -> [String] {
+        unknownFields(of: fields, API.seed.fields.names, "the seed")
+    }
 
     /// The warnings about a fault.
     static func ofFault(_ fields: JSONFields) -> [String] {
@@ -93,12 +96,12 @@ enum RequestWarnings {
 
     /// The warnings about the body of `PUT .../outage`.
     static func ofOutage(_ fields: JSONFields) -> [String] {
-        limited(unknownFields(of: fields, ["up", "down"], "the outage"))
+        limited(unknownFields(of: fields, API.outageFields.names, "the outage"))
     }
 
     /// The warnings about the body of `PATCH .../timeline`.
     static func ofTimeline(_ fields: JSONFields) -> [String] {
-        limited(unknownFields(of: fields, ["paused", "position_ms"], "the timeline"))
+        limited(unknownFields(of: fields, TimelineView.changes.names, "the timeline"))
     }
 
     /// The warnings about the entries of the body of `POST /populate` or of a configuration.

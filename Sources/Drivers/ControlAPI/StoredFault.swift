@@ -10,9 +10,66 @@ struct StoredFault {
     /// The number of the rule on the link of the running proxy; `nil` while the proxy is disabled.
     var number: Int?
 
-    /// The fields of a fault. A request has either `rule`, the rule on one line, or the fields of scenario files.
-    static let fieldNames = ["name", "rule"] + ruleFields
-    private static let ruleFields = ["request", "nth", "probability", "times", "point", "bytes", "side", "then"]
+    private static let nameField = JSONField.optional(
+        "name",
+        JSONSchema.text.with(["maxLength": 255]).about("The name of the fault; by default `fault_N`.").named(
+            "FaultName"))
+    private static let lineFields: [JSONField] = [
+        nameField,
+        .required(
+            "rule", .text,
+            "METHOD|any [PATH] [nth N | probability P%] [times N|unlimited] POINT [bytes N] ACTION [client|server|both]"
+        ),
+    ]
+    private static let ruleFields: [JSONField] = [
+        .optional(
+            "request", .text.with(["default": "any"]).examples("POST /api/notes/*"),
+            "METHOD|any [PATH]; a path may contain `*`."),
+        .optional(
+            "nth", .integer(min: 1).with(["default": 1]), "The first matching request to which the fault applies."),
+        .optional(
+            "probability", .any(of: [JSONSchema(["type": "number", "exclusiveMinimum": 0, "maximum": 1]), .text]),
+            "The probability that the fault applies to a matching request: 0 to 1, or a percentage such as \"5%\"."),
+        .optional(
+            "times", .any(of: [.integer(min: 1), JSONSchema(["const": "unlimited"])]),
+            "The number of requests to which the fault applies (default: 1; with `probability`, unlimited)."),
+        .required("point", .words(FaultExpression.points)),
+        .optional("bytes", .count, "The bytes of the body that pass before `mid-request` or `mid-response`."),
+        .optional(
+            "side", .words(FaultSide.allCases.map(\.rawValue)), "The sockets that reset, close and stall affect."),
+        .required(
+            "then",
+            .any(of: [
+                .text.examples(
+                    "reset", "close", "stall", "portal", "delay 5s", "throttle 200", "respond 503 Retry-After: 1"),
+                JSONSchema.object(actionFields, isClosed: true).with(["minProperties": 1, "maxProperties": 1])
+                    .named("FaultAction"),
+            ]), "The action."),
+    ]
+    private static let actionFields: [JSONField] = [
+        .optional("delay", .text.examples("5s"), "A time."),
+        .optional("throttle", .integer(min: 1), "Bytes per second."),
+        .optional("respond", .object(replyFields, isClosed: true)),
+    ]
+    private static let replyFields: [JSONField] = [
+        .required("status", .integer(min: 200, max: 599)),
+        .optional("headers", .object.with(["additionalProperties": ["type": ["string", "integer"]]])),
+        .optional("body", .text, "At most 1 MiB."),
+    ]
+
+    /// The names of the fields. A request has either `rule`, the rule on one line, or the fields of scenario files.
+    static let fieldNames = lineFields.names + ruleFields.names
+
+    /// The schema of a fault in a request.
+    static let schema = JSONSchema.any(of: [
+        JSONSchema.object(lineFields, isClosed: true).examples(
+            ["rule": "POST * nth 3 before-response stall"],
+            ["name": "busy", "rule": "any /api/* times 2 before-request respond 503 Retry-After: 1 body busy"]
+        ).named("FaultLine"),
+        JSONSchema.object([nameField] + ruleFields, isClosed: true).examples(
+            ["request": "POST /api/notes/", "nth": 3, "point": "before-response", "then": "stall"]
+        ).named("FaultFields"),
+    ]).about("Either `rule`, or `point` and `then`.").named("NewFault")
 
     /// The bytes of a response's body in responses.
     private static let bodyBytesShownMax = 200
@@ -42,7 +99,7 @@ struct StoredFault {
 
     private static func rule(of fields: JSONFields) throws(APIError) -> FaultRule {
         if let text = try fields.text("rule", bytesMax: FaultExpression.bytesMax) {
-            if let other = ruleFields.first(where: { fields[$0] != nil }) {
+            if let other = ruleFields.names.first(where: { fields[$0] != nil }) {
                 throw .badBody("give either rule or \(other)")
             }
             return try parsed("rule") { () throws(FaultExpression.ParseError) in try FaultExpression.parse(text) }
@@ -150,7 +207,7 @@ struct StoredFault {
             return try parsed("then") { () throws(FaultExpression.ParseError) in try FaultExpression.action(text) }
         }
         let fields = try JSONFields(value, "then")
-        let names = ["delay", "throttle", "respond"]
+        let names = actionFields.names
         guard names.count(where: { fields[$0] != nil }) == 1, fields.names(except: names).isEmpty else {
             let hint =
                 fields.names(except: names, limit: names.count).lazy.compactMap { RenamedWords.hint($0, in: names) }
@@ -170,7 +227,7 @@ struct StoredFault {
     }
 
     private static func reply(_ fields: JSONFields) throws(APIError) -> FaultResponse {
-        if let unknown = fields.names(except: ["status", "headers", "body"]).first {
+        if let unknown = fields.names(except: replyFields.names).first {
             throw .badBody("then.respond has no field '\(RequestWarnings.printable(unknown))'")
         }
         guard let status = try fields.integer("status") else { throw .missingField("then.respond.status") }
@@ -194,13 +251,23 @@ struct StoredFault {
         if case .respond(let reply) = rule.action { reply.body.count } else { 0 }
     }
 
-    /// Returns the fault with its counts since the proxy was enabled, or since the fault was added if that is later.
-    func json(_ status: FaultRuleStatus?) -> String {
-        JSONText.object([
-            ("name", JSONText.string(name)),
-            ("rule", JSONText.string(rule.text(bodyBytesMax: Self.bodyBytesShownMax))),
-            ("matched", "\(status?.matched ?? 0)"), ("applied", "\(status?.applied ?? 0)"),
-            ("fired", "\(status?.fired ?? 0)"),
+    /// A fault with its counts since the proxy was enabled, or since the fault was added if that is later.
+    typealias Counted = (fault: StoredFault, status: FaultRuleStatus?)
+
+    static let shape = JSONShape<Counted>(
+        "Fault",
+        [
+            .required("name", { $0.fault.name }, .text),
+            .required(
+                "rule", { $0.fault.rule.text(bodyBytesMax: bodyBytesShownMax) }, .text,
+                "The rule on one line. A body of a response is cut after \(bodyBytesShownMax) bytes."),
+            .required(
+                "matched", { $0.status?.matched ?? 0 }, .count, "Requests that match the method and the path."),
+            .required(
+                "applied", { $0.status?.applied ?? 0 }, .count, "Matching requests to which the rule has applied."),
+            .required("fired", { $0.status?.fired ?? 0 }, .count, "Faults that have fired."),
         ])
-    }
+
+    /// Returns the fault with its counts.
+    func json(_ status: FaultRuleStatus?) -> String { Self.shape.json((self, status)) }
 }

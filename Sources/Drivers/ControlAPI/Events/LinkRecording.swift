@@ -251,7 +251,7 @@ struct LinkRecording {
     }
 
     /// The number of links that are written: timelines can have many more of them than a file can have lines.
-    private static let linksMax = 4000
+    static let linksMax = 4000
 
     /// An estimate of the number of bytes of ``yaml(at:)`` and ``replays(at:)``.
     var yamlBytes: Int {

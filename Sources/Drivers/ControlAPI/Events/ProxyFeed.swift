@@ -357,7 +357,7 @@ struct ProxyFeed {
         }
         let summary = summary.update(
             proxy.name, status, earlier: proxy.earlierTraffic, waiting: exchanges.openCount,
-            timeline: API.timeline(of: proxy, status), at: time)
+            timeline: TimelineView.form.write(TimelineView(proxy, status)), at: time)
         if let summary { events.append(Event(type: .summary, json: summary)) }
         return events
     }
