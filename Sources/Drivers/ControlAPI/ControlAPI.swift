@@ -1,6 +1,7 @@
 //  ControlAPI: the HTTP API that creates, changes and observes proxies.
 //
-//  Owns: Toxiproxy's API and Slowlane's own API, the registry of proxies, request authorization, metrics.
+//  Owns: Toxiproxy's API and Slowlane's own API with its OpenAPI document, the registry of proxies, request
+//  authorization, metrics.
 //
 //  Does not own: proxying (Proxy), the effects of toxics (Impairment), the command line.
 //
