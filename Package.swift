@@ -110,7 +110,7 @@ let package = Package(
         target("Core", "ForwardProxy", ["Determinism", "Wire", "DequeModule", "HTTPTypes", "NIOCore"]),
         target("Core", "NotesContract", ["Wire"]),
         target("Core", "Client", ["Determinism", "Wire", "NotesContract", "DequeModule", "HeapModule", "NIOCore"]),
-        target("Core", "Scenario", ["Determinism", "LinkModel"]),
+        target("Core", "Scenario", ["Determinism", "LinkModel", "Impairment"]),
         // The engine and the service of one app each, as values.
         target("Apps", "Expense", ["Determinism", "Wire", "Client", "HTTPTypes"]),
         target("Apps", "Reader", ["Determinism", "Wire", "Client", "HTTPTypes"]),

@@ -3,20 +3,6 @@ internal import Wire
 
 /// The numbers of a link's exchanges, and the rules for the faults to inject into them.
 struct ExchangeRegistry {
-    /// A fault of an exchange.
-    struct Fault {
-        /// The number of the rule.
-        let rule: Int
-        var point: FaultPoint
-        let action: FaultAction
-        var bytes: Int64?
-        var side: FaultSide?
-        /// Whether the point was drawn.
-        var isDrawn = false
-        /// Whether the fault was injected by a call, not by a rule of the link.
-        var isInjected = false
-    }
-
     private struct Entry {
         var status: FaultRuleStatus
         let subject: FaultPattern?
@@ -135,7 +121,7 @@ struct ExchangeRegistry {
 
     mutating func recordInjection() { hasInjected = true }
 
-    mutating func recordFired(_ fault: Fault) {
+    mutating func recordFired(_ fault: ExchangeFault) {
         guard !fault.isInjected, let index = entries.firstIndex(where: { $0.status.number == fault.rule }) else {
             return
         }
@@ -191,16 +177,13 @@ struct ExchangeRegistry {
     var hasRequestRules: Bool { entries.contains { $0.rule.isAboutRequests } }
 
     /// Counts a handshake for the rules. Returns the fault of the first rule that applies, with its point.
-    mutating func matchHandshake(of serverName: String?) -> (fault: Fault, point: HandshakePoint)? {
-        var found: (fault: Fault, point: HandshakePoint)?
+    mutating func matchHandshake(of serverName: String?) -> (fault: ExchangeFault, point: HandshakePoint)? {
+        var found: (fault: ExchangeFault, point: HandshakePoint)?
         for index in entries.indices {
             let rule = entries[index].rule
             guard let point = rule.handshake, entries[index].path?.matches(serverName ?? "") != false else { continue }
             guard applies(index), found == nil else { continue }
-            let fault = Fault(
-                rule: entries[index].status.number, point: point.exchangePoint, action: rule.action, bytes: rule.bytes,
-                side: rule.side)
-            found = (fault, point)
+            found = (ExchangeFault(rule, number: entries[index].status.number, at: point.exchangePoint), point)
         }
         return found
     }
@@ -222,13 +205,11 @@ struct ExchangeRegistry {
     func textBytes(_ number: Int) -> Int64 { entries.first { $0.status.number == number }?.rule.bytes ?? 0 }
 
     /// Counts a match of a rule about the bytes of connections. Returns its fault if it applies.
-    mutating func matchText(_ number: Int) -> Fault? {
+    mutating func matchText(_ number: Int) -> ExchangeFault? {
         guard let index = entries.firstIndex(where: { $0.status.number == number }),
             let match = entries[index].rule.stream, applies(index)
         else { return nil }
-        let rule = entries[index].rule
-        return Fault(
-            rule: number, point: match.exchangePoint, action: rule.action, bytes: rule.bytes, side: rule.side)
+        return ExchangeFault(entries[index].rule, number: number, at: match.exchangePoint)
     }
 
     /// Counts a match of a rule. Returns whether the rule applies.
@@ -243,8 +224,8 @@ struct ExchangeRegistry {
     }
 
     /// Counts a request for the rules. Returns the fault of the first rule that applies.
-    mutating func match(_ head: HTTPRequestHead, subject: String?) -> Fault? {
-        var fault: Fault?
+    mutating func match(_ head: HTTPRequestHead, subject: String?) -> ExchangeFault? {
+        var fault: ExchangeFault?
         for index in entries.indices where entries[index].matches(head) {
             if let pattern = entries[index].subject {
                 guard let subject, pattern.matches(subject) else { continue }
@@ -253,9 +234,7 @@ struct ExchangeRegistry {
             let rule = entries[index].rule
             let points = rule.action.points
             let point = rule.point ?? points[Int(entries[index].random.integer(below: Int64(points.count)))]
-            fault = Fault(
-                rule: entries[index].status.number, point: point, action: rule.action, bytes: rule.bytes,
-                side: rule.side, isDrawn: rule.point == nil)
+            fault = ExchangeFault(rule, number: entries[index].status.number, at: point)
         }
         if withholdsRequests { updateWithholding() }
         return fault

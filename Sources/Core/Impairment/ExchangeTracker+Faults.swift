@@ -6,7 +6,7 @@ internal import Wire
 /// The faults of a connection's exchanges.
 extension ExchangeTracker {
     /// Gives an exchange a fault, unless it has one or a fault has replaced its response.
-    mutating func set(_ fault: ExchangeRegistry.Fault, _ index: Int) {
+    mutating func set(_ fault: ExchangeFault, _ index: Int) {
         if exchanges[index].fault != nil || exchanges[index].isReplied { return }
         if fault.action.isForHTTP2, exchanges[index].upgradeSettings == nil || fault.point <= .beforeRequestEnd {
             return report(.faultMissed(exchanges[index].id, rule: fault.rule, point: fault.point))
@@ -109,7 +109,7 @@ extension ExchangeTracker {
     }
 
     /// The bytes of the message that have passed the point of a fault.
-    private func offset(of fault: ExchangeRegistry.Fault, _ exchange: TrackedExchange) -> Int64 {
+    private func offset(of fault: ExchangeFault, _ exchange: TrackedExchange) -> Int64 {
         switch fault.point {
         case .beforeRequest, .beforeResponse: 0
         case .midRequest: written.up - exchange.requestStart
@@ -153,7 +153,7 @@ extension ExchangeTracker {
         responses = ExchangeTracker.responseParser
     }
 
-    private mutating func stall(_ fault: ExchangeRegistry.Fault, _ index: Int) {
+    private mutating func stall(_ fault: ExchangeFault, _ index: Int) {
         let directions: [Direction] =
             switch fault.side {
             case .client: [.down]
@@ -220,7 +220,7 @@ extension ExchangeTracker {
 
     /// Injects a fault into an exchange. Returns whether the exchange can still reach the fault's point.
     mutating func inject(
-        _ fault: ExchangeRegistry.Fault, into id: ExchangeID, _ registry: inout ExchangeRegistry, at time: Instant
+        _ fault: ExchangeFault, into id: ExchangeID, _ registry: inout ExchangeRegistry, at time: Instant
     ) -> Bool {
         now = max(now, time)
         guard isTracking, !isEnded, fault.action.problem == nil, fault.action.problem(at: fault.point) == nil
@@ -277,7 +277,7 @@ extension ExchangeTracker {
             takeStreamActions()
             return finishWaiting(&registry)
         }
-        func isOfRule(_ fault: ExchangeRegistry.Fault?) -> Bool {
+        func isOfRule(_ fault: ExchangeFault?) -> Bool {
             guard let fault else { return false }
             return fault.rule == rule && !fault.isInjected
         }

@@ -16,7 +16,7 @@ struct TrackedText {
 
     /// A fault whose point has not been reached.
     struct Pending {
-        let fault: ExchangeRegistry.Fault
+        let fault: ExchangeFault
         let point: StreamPoint
         let direction: Direction
         let offset: Int64
@@ -122,7 +122,7 @@ extension ExchangeTracker {
     /// Executes a fault that is not about an exchange.
     ///
     /// - Parameter directions: The streams that a stall ends, unless the rule names a socket.
-    mutating func execute(_ fault: ExchangeRegistry.Fault, stalling directions: [Direction]) {
+    mutating func execute(_ fault: ExchangeFault, stalling directions: [Direction]) {
         switch fault.action {
         case .reset: end(.abort(fault.point, fault.side), at: fault.point)
         case .close: end(.close(fault.point, fault.side), at: fault.point)

@@ -65,14 +65,14 @@ struct ExchangeTracker {
 
     /// A fault that holds the connection.
     struct Hold {
-        let fault: ExchangeRegistry.Fault
+        let fault: ExchangeFault
         let deadline: Instant
         let isReport: Bool
     }
 
     /// A fault that delivers a message slowly.
     struct Throttle {
-        let fault: ExchangeRegistry.Fault
+        let fault: ExchangeFault
         let exchange: ExchangeID
         let bytesPerSecond: Int64
         /// The offset at the exit of the first byte that is delayed, once it is known.

@@ -51,7 +51,7 @@ public enum FaultAction: Hashable, Sendable {
     case truncateHeaders
 
     /// Whether the action is possible on HTTP/2 only.
-    var isForHTTP2: Bool {
+    public var isForHTTP2: Bool {
         switch self {
         case .goAway, .limitStreams, .ignorePings, .ping, .blockWindow, .dropTrailers, .truncateHeaders: true
         default: false

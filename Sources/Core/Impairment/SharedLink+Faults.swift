@@ -88,37 +88,23 @@ extension SharedLink {
     /// response has been read, and the exchange has not passed the point. The fault may fire at once. If it cannot
     /// apply, ``ExchangeEvent/faultMissed(_:rule:point:)`` follows.
     ///
-    /// - Parameters:
-    ///   - rule: The number that ``ExchangeEvent/faultInjected(_:rule:point:offset:)`` reports.
-    ///   - point: The point. A request can be kept at `before-request` only while a rule of the link withholds it, or while it
-    ///     waits for a decision (``ExchangeTracking/awaitsDecisions``).
-    ///   - side: The sockets that ``FaultRule/side`` describes.
-    ///   - isDrawn: Whether the point was drawn: if the response has no body, ``FaultPoint/afterResponseHead`` replaces
-    ///     ``FaultPoint/midResponse``.
+    /// A request can be kept at `before-request` only while a rule of the link withholds it, or while it waits for a
+    /// decision (``ExchangeTracking/awaitsDecisions``).
     @discardableResult
     public mutating func injectFault(
-        _ action: FaultAction, rule: Int, into exchange: ExchangeID, of id: FlowID, at point: FaultPoint,
-        side: FaultSide? = nil, isDrawn: Bool = false, at time: Instant
+        _ fault: ExchangeFault, into exchange: ExchangeID, of id: FlowID, at time: Instant
     ) -> Bool {
         advance(to: time)
         guard conduits.contains(id), conduits[id].tracker != nil else { return false }
         recorder.exchanges.recordInjection()
-        let fault = ExchangeRegistry.Fault(
-            rule: rule, point: point, action: action, side: side, isDrawn: isDrawn, isInjected: true)
+        var injected = fault
+        injected.isInjected = true
         let isInjected =
-            conduits[id].tracker?.inject(fault, into: exchange, &recorder.exchanges, at: now) ?? false
-        if !isInjected { recorder.record(.faultMissed(exchange, rule: rule, point: point), id, at: now) }
+            conduits[id].tracker?.inject(injected, into: exchange, &recorder.exchanges, at: now) ?? false
+        if !isInjected { recorder.record(.faultMissed(exchange, rule: fault.rule, point: fault.point), id, at: now) }
         runTracker(id)
         advance(to: now)
         return isInjected
-    }
-
-    /// Injects a fault at the point `before-response`.
-    @discardableResult
-    public mutating func injectFault(
-        _ action: FaultAction, rule: Int, into exchange: ExchangeID, of id: FlowID, at time: Instant
-    ) -> Bool {
-        injectFault(action, rule: rule, into: exchange, of: id, at: .beforeResponse, at: time)
     }
 
     /// Admits a request that waits for the decision on its faults (``ExchangeTracking/awaitsDecisions``): it enters the
@@ -133,7 +119,7 @@ extension SharedLink {
         advance(to: now)
     }
 
-    /// Withdraws the faults of ``injectFault(_:rule:into:of:at:side:isDrawn:at:)`` and of rules that have not begun to apply.
+    /// Withdraws the faults of ``injectFault(_:into:of:at:)`` and of rules that have not begun to apply.
     public mutating func withdrawFaults(at time: Instant) {
         advance(to: time)
         for id in conduits.openConnections where conduits.contains(id) && conduits[id].tracker != nil {

@@ -27,7 +27,7 @@ struct TrackedExchange {
     /// Whether ``ExchangeEvent/requested(_:_:body:subject:)`` has been reported.
     var isRequested = false
     /// The fault that has not fired.
-    var fault: ExchangeRegistry.Fault?
+    var fault: ExchangeFault?
     /// Whether the server's final response has begun.
     var responseHasBegun = false
     /// Whether a fault discards the server's response.
@@ -59,7 +59,7 @@ struct TrackedExchange {
     var method: String { recipient.method }
 
     /// Returns the write after which a fault fires, as far as known: the stream, and the offset of its end.
-    func trigger(of fault: ExchangeRegistry.Fault) -> (direction: Direction, offset: Int64)? {
+    func trigger(of fault: ExchangeFault) -> (direction: Direction, offset: Int64)? {
         switch fault.point {
         case .beforeRequest, .beforeResponse: nil
         case .midRequest: requestPart(fault.bytes).map { (.up, $0) }

@@ -12,7 +12,7 @@ struct TrackedHandshake {
 
     private(set) var reader = ClientHelloReader()
     /// The fault whose point has not been reached, with the rule's point and name of the server.
-    var fault: (fault: ExchangeRegistry.Fault, point: HandshakePoint)?
+    var fault: (fault: ExchangeFault, point: HandshakePoint)?
     private(set) var serverName: String?
     private var helloEnd: Int64 = 0
     /// The first bytes of the server's stream, up to the length of its first record.

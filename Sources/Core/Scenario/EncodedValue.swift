@@ -1,3 +1,4 @@
+internal import Impairment
 package import LinkModel
 
 /// A value that has an encoding in digests. The encoding has numbers in place of the names of cases, so that another
@@ -46,13 +47,13 @@ extension ScenarioDirector.Phase: NumberedCase {
 extension Scenario.Fault.Point: NumberedCase {
     package var number: UInt8 {
         switch self {
-        case .beforeRequest: 1
-        case .midRequest: 2
-        case .beforeRequestEnd: 3
-        case .beforeResponse: 4
-        case .afterResponseHead: 5
-        case .midResponse: 6
-        case .afterResponse: 7
+        case .at(.beforeRequest): 1
+        case .at(.midRequest): 2
+        case .at(.beforeRequestEnd): 3
+        case .at(.beforeResponse): 4
+        case .at(.afterResponseHead): 5
+        case .at(.midResponse): 6
+        case .at(.afterResponse): 7
         case .stored: 8
         case .any: 9
         }

@@ -51,7 +51,7 @@ extension ExpectationEvaluator {
         guard writeMethods.contains(exchange.method), RunFacts.isExecuted(exchange) else { return false }
         // A fault that responds does so in place of the server.
         if let fault = exchange.fault, scenario.faults.indices.contains(fault.index),
-            case .respond = scenario.faults[fault.index].action
+            scenario.faults[fault.index].action.response != nil
         {
             return false
         }

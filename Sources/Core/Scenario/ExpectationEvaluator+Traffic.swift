@@ -1,4 +1,5 @@
 internal import Determinism
+internal import Impairment
 
 extension ExpectationEvaluator {
     mutating func evaluate(_ traffic: Expectation.Traffic) -> Verdict.Outcome {
@@ -262,9 +263,9 @@ extension ExpectationEvaluator {
     private func bytesDown(_ exchange: History.Exchange) -> Int {
         // A response of a fault takes the place of the server's.
         if let fault = exchange.fault, scenario.faults.indices.contains(fault.index),
-            case .respond(let reply) = scenario.faults[fault.index].action
+            let response = scenario.faults[fault.index].action.response
         {
-            return reply.body.utf8.count
+            return response.body.count
         }
         return exchange.bytesDown
     }

@@ -1,25 +1,14 @@
-public import Determinism
+internal import Determinism
+public import Impairment
 public import LinkModel
 
 extension Scenario {
     /// A fault: an effect on exchanges at one point.
     public struct Fault: Hashable, Sendable {
-        /// A point of an exchange.
-        public enum Point: String, CaseIterable, Hashable, Sendable {
-            /// The client has stored the change and sends the request; nothing has left the device.
-            case beforeRequest = "before-request"
-            /// A part of the request has been forwarded.
-            case midRequest = "mid-request"
-            /// The server has the request except its last byte; with a throttle or a response of the scenario, all of it.
-            case beforeRequestEnd = "before-request-end"
-            /// The server has executed the request, and no byte of the response has been forwarded.
-            case beforeResponse = "before-response"
-            /// The head of the response has been forwarded.
-            case afterResponseHead = "after-response-head"
-            /// A part of the response's body has been forwarded.
-            case midResponse = "mid-response"
-            /// The response is complete, and the client has not stored its result.
-            case afterResponse = "after-response"
+        /// A point at which the fault fires.
+        public enum Point: Hashable, Sendable {
+            /// A point of an exchange.
+            case at(FaultPoint)
             /// The client has stored the result: the first commit of its store after the response. An exchange after
             /// which it stores nothing does not reach this point.
             case stored
@@ -29,37 +18,10 @@ extension Scenario {
 
         /// The effect on the exchange.
         public enum Action: Hashable, Sendable {
-            /// The connection is reset.
-            case reset
-            /// The connection is closed.
-            case close
-            /// The connection stays open, and nothing more is delivered.
-            case stall
-            /// Nothing is delivered for a time.
-            case delay(Nanoseconds)
+            /// An action of the link.
+            case link(FaultAction)
             /// The client of a device is killed; `nil` means the client that sent the request.
             case kill(device: String?)
-            /// The rest is delivered at a low rate.
-            case throttle(bytesPerSecond: Int)
-            /// The client receives this response instead of the server's.
-            case respond(Response)
-        }
-
-        /// A response given by the scenario.
-        public struct Response: Hashable, Sendable {
-            /// The status.
-            public var status: Int
-            /// Header fields, in the order of the file.
-            public var headers: [Argument]
-            /// The body.
-            public var body: String
-
-            /// Creates a response.
-            public init(status: Int, headers: [Argument] = [], body: String = "") {
-                self.status = status
-                self.headers = headers
-                self.body = body
-            }
         }
 
         /// The requests to match.
@@ -76,6 +38,10 @@ extension Scenario {
         public var device: String?
         /// The point of the exchange.
         public var point: Point
+        /// The position of the points `mid-request` and `mid-response`, as ``Impairment/FaultRule/bytes``.
+        public var bytes: Int64?
+        /// The sockets that the action affects, as ``Impairment/FaultRule/side``.
+        public var side: FaultSide?
         /// The effect on the exchange.
         public var action: Action
         /// The fault's location in the file.
@@ -93,7 +59,8 @@ extension Scenario {
         /// Creates a fault.
         public init(
             request: RequestPattern, nth: Int = 1, probability: Probability? = nil, times: ClosedRange<Int> = 1...1,
-            device: String?, point: Point = .beforeResponse, action: Action, location: SourceLocation
+            device: String?, point: Point = .at(.beforeResponse), bytes: Int64? = nil, side: FaultSide? = nil,
+            action: Action, location: SourceLocation
         ) {
             self.request = request
             self.nth = nth
@@ -101,53 +68,103 @@ extension Scenario {
             self.times = times
             self.device = device
             self.point = point
+            self.bytes = bytes
+            self.side = side
             self.action = action
             self.location = location
         }
     }
 }
 
-extension Scenario.Fault.Action: CustomStringConvertible {
-    /// Returns whether the action has a meaning at a point; at ``Scenario/Fault/Point/any`` if it has one at some point.
-    public func isPossible(at point: Scenario.Fault.Point) -> Bool {
-        switch point {
-        case .any, .beforeRequest, .midRequest, .beforeRequestEnd, .beforeResponse: return true
-        case .afterResponseHead, .midResponse: return name != "respond"
-        case .afterResponse: return name != "respond" && name != "throttle"
-        case .stored:
-            // The exchange is over: its connection can be ended, or the client.
-            switch self {
-            case .reset, .close, .kill: return true
-            case .stall, .delay, .throttle, .respond: return false
-            }
+extension Scenario.Fault {
+    /// The reason why the fault is not possible; `nil` if it is.
+    public var problem: String? {
+        switch (action, point) {
+        case (.link(.reset), .stored), (.link(.close), .stored), (.kill, .stored):
+            return bytes == nil && side == nil ? nil : "bytes and side have no effect at stored"
+        case (.link, .stored): return "after stored the exchange is over; only reset, close and kill have an effect"
+        case (.link(let action), .at), (.link(let action), .any):
+            if action.isForHTTP2 { return "\(action) is possible on HTTP/2 only, which scenarios do not have" }
+            return FaultRule(point: point.ofExchange, bytes: bytes, side: side, action: action).problem
+        case (.kill, .at), (.kill, .any):
+            return FaultRule(point: point.ofExchange, bytes: bytes, side: side, action: .report()).problem
         }
     }
 
     /// The points at which the action is possible, in order.
-    var points: [Scenario.Fault.Point] {
-        Scenario.Fault.Point.allCases.filter { $0 != .any && isPossible(at: $0) }
+    public var points: [Point] { Point.allCases.filter { $0 != .any && replacing(\.point, $0).problem == nil } }
+
+    /// Returns the fault as the link of a device executes it; `nil` if the link does not.
+    ///
+    /// - Parameters:
+    ///   - index: The number of the fault in the scenario.
+    ///   - point: The point, not ``Point/any``.
+    public func onLink(_ index: Int, at point: Point, of device: String) -> ExchangeFault? {
+        guard case .at(let found) = point else { return nil }
+        let action =
+            switch action {
+            case .link(let action): action
+            // A client that is killed does nothing after the point; the killing of another device does not change the
+            // exchange.
+            case .kill(let killed): FaultAction.report(hold: killed == nil || killed == device ? Self.killMax : .zero)
+            }
+        return ExchangeFault(
+            rule: index, point: found, action: action, bytes: bytes, side: side, isDrawn: self.point == .any)
     }
 
+    /// The longest time for which a connection is held while its client is being killed.
+    private static let killMax = Nanoseconds.seconds(10)
+}
+
+extension Scenario.Fault.Point: RawRepresentable, CaseIterable {
+    public static let allCases = FaultPoint.allCases.map { Self.at($0) } + [.stored, .any]
+
+    /// The name of the point in scenario files.
+    public var rawValue: String {
+        switch self {
+        case .at(let point): point.rawValue
+        case .stored: "stored"
+        case .any: "any"
+        }
+    }
+
+    public init?(rawValue: String) {
+        guard let point = Self.allCases.first(where: { $0.rawValue == rawValue }) else { return nil }
+        self = point
+    }
+
+    /// The point of an exchange, as in a rule; `nil` for the others.
+    var ofExchange: FaultPoint? { if case .at(let point) = self { point } else { nil } }
+}
+
+extension Scenario.Fault.Action: CustomStringConvertible {
     /// The name of the action in scenario files.
     public var name: String {
         switch self {
-        case .reset: "reset"
-        case .close: "close"
-        case .stall: "stall"
-        case .delay: "delay"
         case .kill: "kill"
-        case .throttle: "throttle"
-        case .respond: "respond"
+        case .link(.respond): "respond"
+        case .link(let action): String(action.description.prefix { $0 != " " })
         }
     }
 
+    /// The response of the action in place of the server's; `nil` if it has none.
+    public var response: FaultResponse? { if case .link(.respond(let response)) = self { response } else { nil } }
+
     public var description: String {
         switch self {
-        case .reset, .close, .stall: name
-        case .delay(let time): "delay \(TimeFormat.short(time))"
         case .kill(let device): device.map { "kill \($0)" } ?? "kill"
-        case .throttle(let rate): "throttle \(rate) B/s"
-        case .respond(let reply): "respond \(reply.status)"
+        case .link(.delay(let time)): "delay \(TimeFormat.short(time))"
+        case .link(.throttle(let rate)): "throttle \(rate) B/s"
+        case .link(.respond(let response)): "respond \(response.status)"
+        case .link(let action): action.description
         }
+    }
+}
+
+extension Scenario {
+    /// Whether a fault may apply before the last byte of a request has reached the server, so that each request must wait
+    /// for the decision on its faults.
+    public var decidesOnFaultsBeforeRequests: Bool {
+        faults.contains { $0.point == .any || $0.point.ofExchange.map { $0 <= .beforeRequestEnd } ?? false }
     }
 }

@@ -64,7 +64,7 @@ public struct FaultCounters: Sendable {
     /// Returns the point of a fault, drawn if it may be any.
     private mutating func point(of fault: Int, isProgram: Bool) -> Scenario.Fault.Point {
         guard faults[fault].point == .any else { return faults[fault].point }
-        let possible = faults[fault].action.points.filter { $0 != .stored || !isProgram }
+        let possible = faults[fault].points.filter { $0 != .stored || !isProgram }
         return possible[Int(points[fault].integer(below: Int64(possible.count)))]
     }
 

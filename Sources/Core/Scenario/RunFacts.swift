@@ -1,4 +1,5 @@
 internal import Determinism
+internal import Impairment
 internal import LinkModel
 
 /// The facts of a run on which invariants are decided, collected in one pass over its history.
@@ -347,11 +348,9 @@ struct RunFacts {
     }
 
     /// Returns the response that a fault of the scenario gives to an exchange; `nil` if none does.
-    func reply(to exchange: History.Exchange) -> Scenario.Fault.Response? {
-        guard let fault = exchange.fault, scenario.faults.indices.contains(fault.index),
-            case .respond(let reply) = scenario.faults[fault.index].action
-        else { return nil }
-        return reply
+    func reply(to exchange: History.Exchange) -> FaultResponse? {
+        guard let fault = exchange.fault, scenario.faults.indices.contains(fault.index) else { return nil }
+        return scenario.faults[fault.index].action.response
     }
 
     /// Returns the time until which a fault may keep the next request on the connection of an exchange from being
@@ -361,8 +360,8 @@ struct RunFacts {
         else { return nil }
         let closed = exchange.disconnectedAt ?? Nanoseconds(.max)
         switch scenario.faults[fault.index].action {
-        case .delay(let time): return min(since + time, closed)
-        case .stall: return closed
+        case .link(.delay(let time)): return min(since + time, closed)
+        case .link(.stall): return closed
         default: return nil
         }
     }

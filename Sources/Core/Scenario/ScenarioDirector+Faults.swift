@@ -1,4 +1,5 @@
 public import Determinism
+internal import Impairment
 
 /// Faults: their application to exchanges, and their effects that are not the link's.
 extension ScenarioDirector {
@@ -21,18 +22,18 @@ extension ScenarioDirector {
     /// Executes the part of a fault that is not the link's.
     mutating func faultFired(_ index: Int, _ exchange: Int, _ point: Scenario.Fault.Point?) {
         guard scenario.faults.indices.contains(index) else { return }
-        if case .respond(let reply) = scenario.faults[index].action, Self.rejections.contains(reply.status) {
+        if let response = scenario.faults[index].action.response, Self.rejections.contains(response.status) {
             rejectedExchanges.insert(exchange)
         }
         guard let device = faultDevices.removeValue(forKey: exchange), phase == .script else { return }
         switch scenario.faults[index].action {
         // At the other points the link holds the connection until the client has been killed.
         case .kill(let named): kill(named ?? device, atOnce: point == .stored)
-        case .reset where point == .stored:
+        case .link(.reset) where point == .stored:
             order(.closeConnection(exchange: exchange, device: device, isAbort: true))
-        case .close where point == .stored:
+        case .link(.close) where point == .stored:
             order(.closeConnection(exchange: exchange, device: device, isAbort: false))
-        case .reset, .close, .stall, .delay, .throttle, .respond: break
+        case .link: break
         }
     }
 

@@ -241,9 +241,8 @@ public struct ScenarioDirector: Sendable {
                 throw PlanError(description: "\(step.location): mark '\(mark)' is set twice")
             }
         }
-        for fault in scenario.faults where !fault.action.isPossible(at: fault.point) {
-            throw PlanError(
-                description: "\(fault.location): '\(fault.action.name)' is not possible at '\(fault.point.rawValue)'")
+        for fault in scenario.faults {
+            if let problem = fault.problem { throw PlanError(description: "\(fault.location): \(problem)") }
         }
         self.actors = actors
         self.timelines = timelines

@@ -145,6 +145,12 @@ extension FormatCodec where Value == Int {
     static var size: Self { Self(.size, read: { $1.size($0) }, write: { .word("\($0)") }) }
 }
 
+extension FormatCodec where Value == Int64 {
+    static func integer(_ range: ClosedRange<Int>) -> Self {
+        Self(.integer(range), read: { $1.integer($0, range).map { Int64($0) } }, write: { .word("\($0)") })
+    }
+}
+
 extension FormatCodec where Value == Bool {
     static var boolean: Self { Self(.boolean, read: { $1.boolean($0) }, write: { .word($0 ? "true" : "false") }) }
 }

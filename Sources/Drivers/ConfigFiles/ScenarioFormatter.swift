@@ -377,8 +377,9 @@ private struct FormattedDocument {
             case _ where scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value):
                 let digits = String(scalar.value, radix: 16)
                 out += "\\x" + (digits.count < 2 ? "0" : "") + digits
-            // Line breaks of YAML 1.1, and the byte order mark.
-            case "\u{2028}", "\u{2029}", "\u{FEFF}": out += "\\u" + String(scalar.value, radix: 16)
+            // Line breaks of YAML 1.1, the byte order mark, and what YAML takes for control characters.
+            case "\u{2028}", "\u{2029}", "\u{FEFF}", "\u{FFFE}", "\u{FFFF}":
+                out += "\\u" + String(scalar.value, radix: 16)
             default: out.unicodeScalars.append(scalar)
             }
         }

@@ -10,15 +10,8 @@ extension ScenarioReader {
             if fields["nth"] != nil { reader.report("a fault has either 'nth' or 'probability'", at: node) }
             if fault.probability == .zero { reader.report("a fault with a probability of 0 % never applies", at: node) }
         }
-        let (action, point) = (fault.action, fault.point)
-        if fields.isWhole, !action.isPossible(at: point) {
-            let reason =
-                point == .stored
-                ? "after 'stored' the exchange is over; only 'reset', 'close' and 'kill' have an effect"
-                : "'\(action.name)' has no effect at '\(point.rawValue)': "
-                    + (action.name == "respond"
-                        ? "the client has the head of the server's response" : "no byte is left")
-            reader.report(reason, at: fields["point"])
+        if fields.isWhole, let problem = fault.problem {
+            reader.report(problem, at: fields[fault.side != nil ? "side" : fault.bytes != nil ? "bytes" : "point"])
         }
         return true
     }

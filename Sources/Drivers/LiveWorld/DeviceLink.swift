@@ -10,7 +10,7 @@ internal import Worlds
 /// The link of a device in real time: its proxy, and its lookups of host names.
 final class DeviceLink: Sendable {
     /// Reports an event of an exchange on the connection from a port of the client; returns the fault to be injected.
-    typealias ExchangeReporter = @Sendable (ExchangeEvent, Int) -> ProxyConfiguration.InjectedFault?
+    typealias ExchangeReporter = @Sendable (ExchangeEvent, Int) -> ExchangeFault?
 
     private let name: String
     private let world: World

@@ -55,10 +55,10 @@ final class ProgramClient: LiveDevice {
             set { client.withLock { $0 = Weak(value: newValue) } }
         }
 
-        func report(_ event: ExchangeEvent) -> ProxyConfiguration.InjectedFault? { target?.exchange(event) }
+        func report(_ event: ExchangeEvent) -> ExchangeFault? { target?.exchange(event) }
     }
 
-    private func exchange(_ event: ExchangeEvent) -> ProxyConfiguration.InjectedFault? {
+    private func exchange(_ event: ExchangeEvent) -> ExchangeFault? {
         let fault = world.exchange(event) { recorder in
             ledger.withLock { ledger in
                 ledger.track(event)

@@ -25,7 +25,7 @@ final class World: Sendable {
         var ledgers: [String: DeviceLedger]
         var pushes: PushNotices?
         /// The fault that the director has ordered for the exchange being reported.
-        var fault: ProxyConfiguration.InjectedFault?
+        var fault: ExchangeFault?
         /// Devices whose clients end at their next commit, because a fault kills them.
         var kills: Set<String> = []
         var timer: Scheduled<Void>?
@@ -184,7 +184,7 @@ final class World: Sendable {
     }
 
     /// Records an event of an exchange on a device's link. Returns the fault to be injected.
-    func exchange(of device: String, _ event: ExchangeEvent, port: Int) -> ProxyConfiguration.InjectedFault? {
+    func exchange(of device: String, _ event: ExchangeEvent, port: Int) -> ExchangeFault? {
         exchange(event) { state, now in
             record(
                 of: device, { ledger, recorder in ledger.exchange(event, port: port, &recorder) }, &state, now)
@@ -194,13 +194,13 @@ final class World: Sendable {
     /// Records an event of an exchange as the events that `body` returns. Returns the fault to be injected.
     func exchange(
         _ event: ExchangeEvent, _ body: (inout HistoryRecorder) -> [History.Event]
-    ) -> ProxyConfiguration.InjectedFault? {
+    ) -> ExchangeFault? {
         exchange(event) { state, now in for event in body(&state.recorder) { record(event, &state, now) } }
     }
 
     private func exchange(
         _ event: ExchangeEvent, recording: (inout State, Instant) -> Void
-    ) -> ProxyConfiguration.InjectedFault? {
+    ) -> ExchangeFault? {
         fact { state, now in
             state.fault = nil
             if case .faultMissed(_, let rule, _) = event { state.director.faultMissed(rule) }
@@ -325,14 +325,11 @@ final class World: Sendable {
     /// Returns the fault of the link for a fault of the scenario.
     private func injection(
         _ index: Int, at point: Scenario.Fault.Point, of device: String
-    ) -> ProxyConfiguration.InjectedFault? {
-        let fault = scenario.faults[index]
-        if let found = FaultInjection(fault, at: point, of: device) {
-            return .init(rule: index, action: found.action, point: found.point, isDrawn: found.isDrawn)
-        }
+    ) -> ExchangeFault? {
+        if let found = scenario.faults[index].onLink(index, at: point, of: device) { return found }
         // Nothing may pass the connection before the client has stored the result.
         return point == .stored
-            ? .init(rule: Self.storing, action: .delay(Self.storingMax), point: .afterResponse) : nil
+            ? ExchangeFault(rule: Self.storing, point: .afterResponse, action: .delay(Self.storingMax)) : nil
     }
 
     private func readServer(_ recorder: HistoryRecorder) {

@@ -71,7 +71,7 @@ final class LinkDriver {
     var forwardDatagrams: ForwardDatagrams?
     private var lastReachability: Reachability
     private let onExchange: (@Sendable (ExchangeEvent) -> Void)?
-    private let exchangeController: (@Sendable (ExchangeEvent, Int) -> ProxyConfiguration.InjectedFault?)?
+    private let exchangeController: (@Sendable (ExchangeEvent, Int) -> ExchangeFault?)?
     private let onPacket: (@Sendable (PacketEvent) -> Void)?
     private var comparisons: ByteComparisons?
     private let unreachableUpstream: UnreachableUpstream
@@ -432,9 +432,7 @@ final class LinkDriver {
             if case .requested(let id, _, _, _) = exchange.event {
                 if let fault {
                     comparisons?.stop(exchange.flow)
-                    link.injectFault(
-                        fault.action, rule: fault.rule, into: id, of: exchange.flow, at: fault.point,
-                        isDrawn: fault.isDrawn, at: now)
+                    link.injectFault(fault, into: id, of: exchange.flow, at: now)
                 }
                 link.admitRequest(id, of: exchange.flow, at: now)
             }

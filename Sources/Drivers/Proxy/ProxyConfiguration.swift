@@ -81,34 +81,14 @@ public struct ProxyConfiguration: Sendable {
     public var onExchange: (@Sendable (ExchangeEvent) -> Void)?
 
     /// Called on the proxy's event loop for each event of an exchange, with the port of the client; must not block.
-    /// Returns the fault to inject into the exchange whose request has just been read.
-    public var exchangeController: (@Sendable (ExchangeEvent, _ clientPort: Int) -> InjectedFault?)?
+    /// Returns the fault to inject into the exchange whose request has just been read; ``FaultPoint/beforeRequest`` is
+    /// ahead of it only if requests await decisions (`ExchangeTracking.awaitsDecisions`).
+    public var exchangeController: (@Sendable (ExchangeEvent, _ clientPort: Int) -> ExchangeFault?)?
 
     /// Called on the proxy's event loop if a byte that leaves the link differs from the one that entered it, with the
     /// direction and the number of bytes of the connection before; must not block. Connections with a fault of
     /// ``exchangeController`` or a captive portal are left out. Disables the fast path.
     public var onBytesChanged: (@Sendable (Direction, _ offset: Int) -> Void)?
-
-    /// A fault for one exchange.
-    public struct InjectedFault: Hashable, Sendable {
-        /// The number that the event of the fault reports.
-        public var rule: Int
-        /// The effect on the connection.
-        public var action: FaultAction
-        /// The point of the exchange, which must be ahead when its request has been read. ``FaultPoint/beforeRequest`` is
-        /// ahead only if requests await decisions (`ExchangeTracking.awaitsDecisions`).
-        public var point: FaultPoint
-        /// Whether the point was drawn, so that ``FaultPoint/afterResponseHead`` may replace it.
-        public var isDrawn: Bool
-
-        /// Creates a fault.
-        public init(rule: Int, action: FaultAction, point: FaultPoint = .beforeResponse, isDrawn: Bool = false) {
-            self.rule = rule
-            self.action = action
-            self.point = point
-            self.isDrawn = isDrawn
-        }
-    }
 
     /// The initial fault rules; those that cannot be used (``Impairment/FaultRule/problem``) are left out.
     /// ``Proxy/addFaultRule(_:)`` adds further ones.

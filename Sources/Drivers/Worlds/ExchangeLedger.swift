@@ -170,7 +170,7 @@ public struct ExchangeLedger: Sendable {
         case .faultInjected(let id, let rule, let point, _):
             // Faults with negative numbers are not those of the scenario.
             guard rule >= 0, let number = exchanges[id]?.number else { return [] }
-            return [.fault(index: rule, exchange: number, point: Scenario.Fault.Point(rawValue: point.rawValue))]
+            return [.fault(index: rule, exchange: number, point: .at(point))]
         case .requestRead(let id, let bytes):
             guard bytes > 0, let number = exchanges[id]?.number else { return [] }
             return [.requestSent(number, bytes: Int(clamping: bytes))]

@@ -74,7 +74,8 @@ import Wire
                 let id = sockets.open()
                 sockets.send(Self.request("GET", "/"), from: .client, id)
                 let isInjected = sockets.box.link.injectFault(
-                    action, rule: 3, into: ExchangeID(number: 0), of: id, at: point, at: sockets.now)
+                    ExchangeFault(rule: 3, point: point, action: action), into: ExchangeID(number: 0), of: id,
+                    at: sockets.now)
                 #expect(!isInjected)
             }
         }

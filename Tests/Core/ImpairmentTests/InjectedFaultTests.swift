@@ -21,7 +21,8 @@ import Testing
     }
 
     private static func inject(_ sockets: VirtualSockets, _ exchange: Int, _ id: FlowID) -> Bool {
-        sockets.box.link.injectFault(.stall, rule: 7, into: ExchangeID(number: exchange), of: id, at: sockets.now)
+        sockets.box.link.injectFault(
+            ExchangeFault(rule: 7, action: .stall), into: ExchangeID(number: exchange), of: id, at: sockets.now)
     }
 
     @Test func anInjectedFaultWithholdsTheResponse() {
@@ -71,7 +72,7 @@ import Testing
         _ action: FaultAction, at point: FaultPoint, _ sockets: VirtualSockets, _ id: FlowID
     ) -> Bool {
         sockets.box.link.injectFault(
-            action, rule: 7, into: ExchangeID(number: 0), of: id, at: point, at: sockets.now)
+            ExchangeFault(rule: 7, point: point, action: action), into: ExchangeID(number: 0), of: id, at: sockets.now)
     }
 
     /// A fault is injected when the request has been read: over a link with delay, none of it has been written.

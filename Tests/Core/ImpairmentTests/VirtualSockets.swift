@@ -214,8 +214,8 @@ struct VirtualSockets {
     private func decide(on event: SharedLink.TimedExchangeEvent) {
         guard case .requested(let id, _, body: _, subject: _) = event.event else { return }
         if let fault = decide?(event.event), let point = fault.point {
-            box.link.injectFault(
-                fault.action, rule: 0, into: id, of: event.flow, at: point, side: fault.side, at: now)
+            let fault = ExchangeFault(rule: 0, point: point, action: fault.action, bytes: fault.bytes, side: fault.side)
+            box.link.injectFault(fault, into: id, of: event.flow, at: now)
         }
         box.link.admitRequest(id, of: event.flow, at: now)
     }

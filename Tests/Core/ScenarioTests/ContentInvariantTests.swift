@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import LinkModel
 import Testing
 
@@ -130,7 +131,7 @@ import Testing
     @Test func aRetryAfterIsRespected() {
         func violation(_ second: Int64, status: Int = 503, restarts: Bool = false) -> String? {
             var run = Self.edit()
-            run.reply(503, [.init(name: "Retry-After", value: "30")])
+            run.reply(503, [.init("Retry-After", "30")])
             let fault = History.Event.fault(index: 0, exchange: 0)
             run.exchange(2, responded: nil, received: status, fault: fault)
             if restarts {
@@ -342,10 +343,11 @@ extension HandwrittenRun {
     }
 
     /// Adds a fault that responds in place of the server.
-    mutating func reply(_ status: Int, _ headers: [Scenario.Argument] = []) {
+    mutating func reply(_ status: Int, _ fields: [FaultResponse.Field] = []) {
         scenario.faults.append(
             .init(
                 request: RequestPattern(method: nil, row: nil), device: nil,
-                action: .respond(.init(status: status, headers: headers)), location: SourceLocation(file: "s.yaml")))
+                action: .link(.respond(.init(status: status, fields: fields))),
+                location: SourceLocation(file: "s.yaml")))
     }
 }

@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import LinkModel
 
 @testable import Scenario
@@ -299,7 +300,7 @@ final class FakeWorld {
             }
             if let fault = armed.removeValue(forKey: number) {
                 record(.fault(index: fault.fault, exchange: number, point: fault.point))
-                return later(fault.action == .reset ? .zero : behaviour.timeout) { [self] in
+                return later(fault.action == .link(.reset) ? .zero : behaviour.timeout) { [self] in
                     record(.failed(number))
                     retry()
                 }

@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import LinkModel
 import Testing
 
@@ -24,33 +25,34 @@ import Testing
 
     @Test func anyPointIsOneAtWhichTheActionIsPossible() {
         let all: Set<Scenario.Fault.Point> = [
-            .beforeRequest, .midRequest, .beforeRequestEnd, .beforeResponse, .afterResponseHead, .midResponse,
-            .afterResponse, .stored,
+            .at(.beforeRequest), .at(.midRequest), .at(.beforeRequestEnd), .at(.beforeResponse),
+            .at(.afterResponseHead), .at(.midResponse),
+            .at(.afterResponse), .stored,
         ]
-        #expect(Set(Self.points([Self.fault(.reset, at: .any)])) == all)
+        #expect(Set(Self.points([Self.fault(.link(.reset), at: .any)])) == all)
         #expect(Set(Self.points([Self.fault(.kill(device: nil), at: .any)])) == all)
-        #expect(Set(Self.points([Self.fault(.stall, at: .any)])) == all.subtracting([.stored]))
+        #expect(Set(Self.points([Self.fault(.link(.stall), at: .any)])) == all.subtracting([.stored]))
         #expect(
-            Set(Self.points([Self.fault(.throttle(bytesPerSecond: 1), at: .any)]))
-                == all.subtracting([.afterResponse, .stored]))
+            Set(Self.points([Self.fault(.link(.throttle(bytesPerSecond: 1)), at: .any)]))
+                == all.subtracting([.at(.afterResponse), .stored]))
         #expect(
-            Set(Self.points([Self.fault(.respond(.init(status: 503)), at: .any)]))
-                == [.beforeRequest, .midRequest, .beforeRequestEnd, .beforeResponse])
+            Set(Self.points([Self.fault(.link(.respond(.init(status: 503))), at: .any)]))
+                == [.at(.beforeRequest), .at(.midRequest), .at(.beforeRequestEnd), .at(.beforeResponse)])
     }
 
     @Test func theSeedAndTheFaultAloneDecideOnThePoints() {
-        let points = Self.points([Self.fault(.reset, at: .any)])
-        #expect(Self.points([Self.fault(.reset, at: .any)]) == points)
-        #expect(Self.points([Self.fault(.reset, at: .any)], seed: 2) != points)
-        #expect(Self.points([Self.fault(.reset, at: .any), Self.fault(.close, at: .any)]) == points)
+        let points = Self.points([Self.fault(.link(.reset), at: .any)])
+        #expect(Self.points([Self.fault(.link(.reset), at: .any)]) == points)
+        #expect(Self.points([Self.fault(.link(.reset), at: .any)], seed: 2) != points)
+        #expect(Self.points([Self.fault(.link(.reset), at: .any), Self.fault(.link(.close), at: .any)]) == points)
     }
 
     private static func probability(
-        _ method: String, _ action: Scenario.Fault.Action = .reset, times: ClosedRange<Int> = 0...1000
+        _ method: String, _ action: Scenario.Fault.Action = .link(.reset), times: ClosedRange<Int> = 0...1000
     ) -> Scenario.Fault {
         .init(
             request: .init(method: method, row: nil), probability: Probability(partsPerMillion: 300_000), times: times,
-            device: nil, point: .beforeResponse, action: action, location: SourceLocation(file: "s.yaml"))
+            device: nil, point: .at(.beforeResponse), action: action, location: SourceLocation(file: "s.yaml"))
     }
 
     /// Returns the numbers of the requests to which a fault applies.
@@ -66,7 +68,7 @@ import Testing
 
     @Test func theRemovalOfAFaultDoesNotChangeTheDrawsOfOthers() {
         let (first, second, third) = (
-            Self.probability("PUT"), Self.probability("POST"), Self.probability("POST", .stall)
+            Self.probability("PUT"), Self.probability("POST"), Self.probability("POST", .link(.stall))
         )
         let drawn = Self.applied(1, of: [first, second])
         #expect((10...50).contains(drawn.count), "\(drawn)")
@@ -89,7 +91,7 @@ import Testing
 
     @Test func aFaultThatCannotBeIsRefused() {
         var scenario = Scenario(name: "f")
-        scenario.faults = [Self.fault(.stall, at: .stored)]
+        scenario.faults = [Self.fault(.link(.stall), at: .stored)]
         #expect(throws: ScenarioDirector.PlanError.self) { try ScenarioDirector(scenario) }
     }
 

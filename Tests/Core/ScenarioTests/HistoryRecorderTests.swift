@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import Testing
 
 @testable import Scenario
@@ -100,12 +101,12 @@ import Testing
             .serverResponded(0, status: 200, bytes: 1), .serverResponded(0, status: 200, revision: 1),
             .requestSent(0, bytes: 1),
             .requestSent(1, bytes: 1), .requestSent(0, bytes: 2),
-            .fault(index: 0, exchange: 0, point: .beforeRequestEnd),
+            .fault(index: 0, exchange: 0, point: .at(.beforeRequestEnd)),
             .serverResponded(1, status: 200), .serverResponded(0, status: 409), .responseReceived(0, status: 200),
             .responseReceived(1, status: 200), .responseReceived(0, status: 409), .failed(0), .failed(1),
-            .fault(index: 0, exchange: 0, point: .beforeRequest),
-            .fault(index: 1, exchange: 0, point: .beforeRequest),
-            .fault(index: 0, exchange: 1, point: .beforeRequest), .fault(index: 0, exchange: 0, point: .stored),
+            .fault(index: 0, exchange: 0, point: .at(.beforeRequest)),
+            .fault(index: 1, exchange: 0, point: .at(.beforeRequest)),
+            .fault(index: 0, exchange: 1, point: .at(.beforeRequest)), .fault(index: 0, exchange: 0, point: .stored),
             .commit(device: "A", digest: 0), .commit(device: "A", digest: 1), .commit(device: "B", digest: 0),
             .accepted(device: "A", row: "n1"), .accepted(device: "B", row: "n1"), .accepted(device: "A", row: "n2"),
             .belief(device: "A", .online), .belief(device: "B", .online), .belief(device: "A", .unknown),

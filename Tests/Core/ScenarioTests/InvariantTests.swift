@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import LinkModel
 import Testing
 
@@ -155,16 +156,16 @@ import Testing
                 run.add(2, .interface(device: "A", isUp: isUp, isMetered: false))
             }
             if let reply {
-                let headers = [Scenario.Argument(name: reply, value: "1")]
+                let fields = [FaultResponse.Field(reply, "1")]
                 run.scenario.faults = [
                     .init(
                         request: RequestPattern(method: nil, row: nil), device: nil,
-                        action: .respond(.init(status: 503, headers: headers)),
+                        action: .link(.respond(.init(status: 503, fields: fields))),
                         location: SourceLocation(file: "s.yaml"))
                 ]
                 run.exchange(
                     3, "GET", key: nil, responded: nil, received: 503,
-                    fault: .fault(index: 0, exchange: 0, point: .beforeResponse))
+                    fault: .fault(index: 0, exchange: 0, point: .at(.beforeResponse)))
             }
             run.add(20, .phase(.restore))
             run.link(20, "A", "clear")

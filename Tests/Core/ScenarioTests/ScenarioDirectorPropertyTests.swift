@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import LinkModel
 import TestSupport
 import Testing
@@ -71,7 +72,7 @@ import struct Scenario.Expectation
                 .init(
                     request: .init(method: pick(["PUT", "GET", nil], &random), row: nil),
                     nth: 1 + Int(random.integer(below: 4)), device: pick(["A", nil], &random),
-                    action: pick([.reset, .stall], &random), location: Helper.location(0)))
+                    action: pick([.link(.reset), .link(.stall)], &random), location: Helper.location(0)))
         }
         for _ in 0..<random.integer(below: 4) {
             scenario.expectations.append(

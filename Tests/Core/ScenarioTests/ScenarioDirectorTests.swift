@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import LinkModel
 import Testing
 
@@ -96,7 +97,7 @@ import struct Scenario.SourceLocation
         var scenario = Self.scenario()
         scenario.faults = [
             .init(
-                request: .init(method: "GET", row: nil), nth: 1, device: nil, action: .reset,
+                request: .init(method: "GET", row: nil), nth: 1, device: nil, action: .link(.reset),
                 location: Self.location(1))
         ]
         let world = try FakeWorld(scenario)
@@ -387,7 +388,7 @@ import struct Scenario.SourceLocation
         scenario.steps = [Self.at(2, "A", Self.edit("two")), Self.at(4, "B", Self.edit("three"))]
         func fault(nth: Int, device: String? = nil) -> Scenario.Fault {
             .init(
-                request: .init(method: "PUT", row: "n1"), nth: nth, device: device, action: .reset,
+                request: .init(method: "PUT", row: "n1"), nth: nth, device: device, action: .link(.reset),
                 location: Self.location(1))
         }
         func faults() throws -> [String] {
@@ -410,7 +411,7 @@ import struct Scenario.SourceLocation
         scenario.steps = [Self.at(2, "A", Self.edit("two"))]
         scenario.faults = [
             .init(
-                request: .init(method: "PUT", row: "n1"), nth: 1, device: nil, action: .stall,
+                request: .init(method: "PUT", row: "n1"), nth: 1, device: nil, action: .link(.stall),
                 location: Self.location(1))
         ]
         let world = try FakeWorld(scenario)

@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import Testing
 
 @testable import Scenario
@@ -8,10 +9,10 @@ import Testing
     private typealias Runs = ArtificialRuns
 
     /// A fault of the 62nd request, which is the change of the step t30.
-    private static let late = Runs.fault(.reset, nth: 62)
+    private static let late = Runs.fault(.link(.reset), nth: 62)
 
     private static var hitsChange: Runs {
-        Runs { _, hits in hits.contains(.init(text: "t30", method: "PUT", action: .reset)) }
+        Runs { _, hits in hits.contains(.init(text: "t30", method: "PUT", action: .link(.reset))) }
     }
 
     @Test func oneUserForAllDevicesLeavesTheSettingsOfAnApp() {
@@ -59,15 +60,17 @@ import Testing
 
     @Test func aGuessKeepsTwoFaultsIfTheRuleNeedsBoth() throws {
         let runs = Runs { _, hits in
-            hits.contains(.init(text: "t30", method: "PUT", action: .stall))
-                && hits.contains(.init(text: "t30", method: "GET", action: .reset))
+            hits.contains(.init(text: "t30", method: "PUT", action: .link(.stall)))
+                && hits.contains(.init(text: "t30", method: "GET", action: .link(.reset)))
         }
-        let faults = [Runs.fault(.close, nth: 3), Runs.fault(.reset, nth: 61), Runs.fault(.stall, nth: 62)]
+        let faults = [
+            Runs.fault(.link(.close), nth: 3), Runs.fault(.link(.reset), nth: 61), Runs.fault(.link(.stall), nth: 62),
+        ]
         var shrinker = try #require(runs.shrinker(Runs.scenario(steps: 40, faults)))
         let hasChanged = shrinker.isolate()
         #expect(hasChanged)
         #expect(Runs.texts(shrinker.current) == ["t30"])
-        #expect(shrinker.current.faults.map(\.action) == [.reset, .stall])
+        #expect(shrinker.current.faults.map(\.action) == [.link(.reset), .link(.stall)])
         // A fault whose request another one has taken applies to the next.
         #expect(shrinker.current.faults.map(\.nth) == [1, 1])
     }
@@ -75,9 +78,9 @@ import Testing
     @Test func aGuessLeavesSeveralStepsBeforeAFault() throws {
         let runs = Runs { scenario, hits in
             Set(Runs.texts(scenario)).isSuperset(of: ["t26", "t30"])
-                && hits.contains { $0.text == "t30" && $0.action == .reset }
+                && hits.contains { $0.text == "t30" && $0.action == .link(.reset) }
         }
-        let fault = Runs.fault(.reset, "PUT", "n3", nth: 8)
+        let fault = Runs.fault(.link(.reset), "PUT", "n3", nth: 8)
         // The fault is that of the eighth change of n3, so that the guess must count from the notes that are left.
         var shrinker = try #require(runs.shrinker(Runs.scenario(steps: 40, [fault])))
         let hasChanged = shrinker.isolate()
@@ -106,7 +109,7 @@ import Testing
 
     @Test func thereIsNothingToGuessInASmallScenario() throws {
         let runs = Runs { _, _ in true }
-        var shrinker = try #require(runs.shrinker(Runs.scenario(steps: 4, [Runs.fault(.reset, nth: 1)])))
+        var shrinker = try #require(runs.shrinker(Runs.scenario(steps: 4, [Runs.fault(.link(.reset), nth: 1)])))
         let hasChanged = shrinker.isolate()
         #expect(!hasChanged)
         #expect(shrinker.runs == 1)
@@ -119,7 +122,7 @@ import Testing
         _ faults: [Scenario.Fault], cutting texts: [String], only: Bool = false
     ) throws -> (faults: [Scenario.Fault], runs: Int) {
         let runs = Runs { _, hits in
-            let cut = hits.filter { $0.action == .reset && $0.method == "PUT" }.map(\.text)
+            let cut = hits.filter { $0.action == .link(.reset) && $0.method == "PUT" }.map(\.text)
             return only ? cut == texts : Set(cut).isSuperset(of: texts)
         }
         var shrinker = try #require(runs.shrinker(Runs.scenario(steps: 8, faults)))
@@ -129,26 +132,29 @@ import Testing
     }
 
     @Test func faultsOfRequestsInARowBecomeOne() throws {
-        let faults = (2...4).map { Runs.fault(.reset, "PUT", nth: $0) }
+        let faults = (2...4).map { Runs.fault(.link(.reset), "PUT", nth: $0) }
         let found = try Self.merged(faults, cutting: ["t1", "t2", "t3"], only: true).faults
         #expect(found.map(\.nth) == [2] && found.map(\.times) == [3...3])
     }
 
     /// Of faults of the same request, the second one applies to the next request.
     @Test func faultsOfTheSameRequestBecomeOneThatAppliesAsOften() throws {
-        let faults = (0..<3).map { _ in Runs.fault(.reset, "PUT", nth: 1) }
+        let faults = (0..<3).map { _ in Runs.fault(.link(.reset), "PUT", nth: 1) }
         let found = try Self.merged(faults, cutting: ["t0", "t1", "t2"], only: true).faults
         #expect(found.map(\.nth) == [1] && found.map(\.times) == [3...3])
     }
 
     @Test func faultsThatApplySeveralTimesBecomeOneThatAppliesAsOften() throws {
-        let faults = [Runs.fault(.reset, "PUT", nth: 1, times: 0...2), Runs.fault(.reset, "PUT", nth: 3, times: 1...3)]
+        let faults = [
+            Runs.fault(.link(.reset), "PUT", nth: 1, times: 0...2),
+            Runs.fault(.link(.reset), "PUT", nth: 3, times: 1...3),
+        ]
         let found = try Self.merged(faults, cutting: ["t0", "t1", "t2", "t3", "t4"], only: true).faults
         #expect(found.map(\.nth) == [1] && found.map(\.times) == [5...5])
     }
 
     @Test func faultsAreNotMergedIfARequestBetweenThemMustNotFail() throws {
-        let faults = [Runs.fault(.reset, "PUT", nth: 1), Runs.fault(.reset, "PUT", nth: 3)]
+        let faults = [Runs.fault(.link(.reset), "PUT", nth: 1), Runs.fault(.link(.reset), "PUT", nth: 3)]
         let (found, runs) = try Self.merged(faults, cutting: ["t0", "t2"], only: true)
         #expect(found == faults)
         #expect(runs > 1)
@@ -158,10 +164,11 @@ import Testing
     }
 
     @Test func faultsOfOtherRequestsPointsOrEffectsAreNotMerged() throws {
-        let first = Runs.fault(.reset, "PUT", nth: 1)
+        let first = Runs.fault(.link(.reset), "PUT", nth: 1)
         let other = Scenario.Fault(
-            request: first.request, nth: 2, device: nil, point: .afterResponse, action: .reset, location: Runs.location)
-        for different in [Runs.fault(.stall, "PUT", nth: 2), Runs.fault(.reset, "GET", nth: 2), other] {
+            request: first.request, nth: 2, device: nil, point: .at(.afterResponse), action: .link(.reset),
+            location: Runs.location)
+        for different in [Runs.fault(.link(.stall), "PUT", nth: 2), Runs.fault(.link(.reset), "GET", nth: 2), other] {
             let (found, runs) = try Self.merged([first, different], cutting: ["t0"])
             #expect(found == [first, different])
             #expect(runs == 1, "there is nothing to try")

@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import LinkModel
 import Testing
 
@@ -54,12 +55,13 @@ import Testing
     @Test func faultsCountTheRequestsThatAreLeft() throws {
         var scenario = Self.scenario
         scenario.faults = [
-            Runs.fault(.reset, nth: 9), Runs.fault(.reset, "PUT", "n1", nth: 2), Runs.fault(.stall, "GET", nth: 2),
-            Runs.fault(.close, "PUT", nth: 2, times: 1...4),
+            Runs.fault(.link(.reset), nth: 9), Runs.fault(.link(.reset), "PUT", "n1", nth: 2),
+            Runs.fault(.link(.stall), "GET", nth: 2),
+            Runs.fault(.link(.close), "PUT", nth: 2, times: 1...4),
         ]
         // Before 4 s are three steps: 6 requests, of which one changes n1; the third fault has fired, the fourth one twice.
         let part = try #require(Self.window(scenario, from: 4, to: nil))
-        #expect(part.faults.map(\.action) == [.reset, .reset, .close])
+        #expect(part.faults.map(\.action) == [.link(.reset), .link(.reset), .link(.close)])
         #expect(part.faults.map(\.nth) == [3, 1, 1])
         #expect(part.faults.map(\.times) == [1...1, 1...1, 0...2])
     }

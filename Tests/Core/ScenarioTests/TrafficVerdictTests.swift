@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import LinkModel
 import Testing
 
@@ -197,7 +198,7 @@ struct HandwrittenRun {
         var run = HandwrittenRun()
         run.scenario.faults = [
             .init(
-                request: Self.any, device: nil, action: .respond(.init(status: 503, body: "later")),
+                request: Self.any, device: nil, action: .link(.respond(.init(status: 503, body: Array("later".utf8)))),
                 location: SourceLocation(file: "s.yaml"))
         ]
         run.exchange(1, fault: .fault(index: 0, exchange: 0))
@@ -301,13 +302,14 @@ struct HandwrittenRun {
         var run = HandwrittenRun()
         run.scenario.faults = [
             .init(
-                request: Self.any, device: nil, point: .any, action: .reset, location: SourceLocation(file: "s.yaml")),
+                request: Self.any, device: nil, point: .any, action: .link(.reset),
+                location: SourceLocation(file: "s.yaml")),
             .init(
-                request: Self.any, device: nil, point: .beforeRequestEnd, action: .reset,
+                request: Self.any, device: nil, point: .at(.beforeRequestEnd), action: .link(.reset),
                 location: SourceLocation(file: "s.yaml")
             ),
         ]
-        run.exchange(1, fault: .fault(index: 0, exchange: 0, point: .beforeResponse))
+        run.exchange(1, fault: .fault(index: 0, exchange: 0, point: .at(.beforeResponse)))
         run.exchange(2, row: "n2", fault: .fault(index: 1, exchange: 1))
         func sometimes(_ point: Scenario.Fault.Point?, _ request: RequestPattern? = nil) -> Verdict.Outcome {
             run.outcome(.sometimesFault(.init(point: point, request: request)))
@@ -315,11 +317,11 @@ struct HandwrittenRun {
         let missing = Verdict.Outcome.inconclusive("no such fault was applied")
         #expect(sometimes(nil) == .pass)
         // The drawn point counts.
-        #expect(sometimes(.beforeResponse) == .pass)
-        #expect(sometimes(.beforeRequestEnd) == .pass)
+        #expect(sometimes(.at(.beforeResponse)) == .pass)
+        #expect(sometimes(.at(.beforeRequestEnd)) == .pass)
         #expect(sometimes(.any) == missing)
-        #expect(sometimes(.beforeResponse, .init(method: nil, row: "n1")) == .pass)
-        #expect(sometimes(.beforeResponse, .init(method: nil, row: "n2")) == missing)
+        #expect(sometimes(.at(.beforeResponse), .init(method: nil, row: "n1")) == .pass)
+        #expect(sometimes(.at(.beforeResponse), .init(method: nil, row: "n2")) == missing)
         #expect(sometimes(nil, .init(method: "GET", row: nil)) == missing)
     }
 

@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import LinkModel
 import Testing
 
@@ -328,7 +329,8 @@ import struct Scenario.Expectation
         ]
         func fault(mustFire: Bool) -> Scenario.Fault {
             .init(
-                request: .init(method: "PUT", row: "n1"), times: (mustFire ? 1 : 0)...1, device: nil, action: .reset,
+                request: .init(method: "PUT", row: "n1"), times: (mustFire ? 1 : 0)...1, device: nil,
+                action: .link(.reset),
                 location: Self.location)
         }
         run.scenario.faults = [fault(mustFire: true)]
@@ -336,7 +338,7 @@ import struct Scenario.Expectation
         run.scenario.faults = [fault(mustFire: false)]
         #expect(Verdict(run.scenario, run.history).result == .pass)
         run.scenario.faults = [fault(mustFire: true)]
-        run.history.append(.fault(index: 0, exchange: 0, point: .beforeResponse), at: .seconds(2))
+        run.history.append(.fault(index: 0, exchange: 0, point: .at(.beforeResponse)), at: .seconds(2))
         #expect(Verdict(run.scenario, run.history).result == .pass)
     }
 

@@ -109,7 +109,7 @@ import Testing
         ),
         (
             "faults: [{ request: any, point: before-response, then: eat }]",
-            "6:56: 'eat': expected reset, close, stall or kill, or a mapping with delay, kill, throttle or respond"
+            "6:56: 'eat': expected reset, close, stall, portal or kill, or a mapping with delay, kill, throttle or respond"
         ),
         (
             "faults: [{ request: any, nth: 0, point: before-response, then: reset }]",

@@ -1,5 +1,6 @@
 import Determinism
 import Foundation
+import Impairment
 import LinkModel
 import Scenario
 import TestSupport
@@ -52,17 +53,19 @@ import Testing
             ])
         #expect(
             scenario.faults.map(\.action) == [
-                .reset, .close, .stall, .delay(.seconds(5)), .kill(device: "A"), .throttle(bytesPerSecond: 1),
-                .respond(
-                    .init(
-                        status: 503,
-                        headers: [
-                            .init(name: "Retry-After", value: "30"), .init(name: "Content-Type", value: "text/plain"),
-                        ],
-                        body: "later")),
+                .link(.reset), .link(.close), .link(.stall), .link(.delay(.seconds(5))), .kill(device: "A"),
+                .link(.throttle(bytesPerSecond: 1)),
+                .link(
+                    .respond(
+                        FaultResponse(
+                            status: 503,
+                            fields: [.init("Retry-After", "30"), .init("Content-Type", "text/plain")],
+                            body: Array("later".utf8)))),
+                .link(.respond(.portal)),
                 .kill(device: "B"),
             ])
-        #expect(scenario.faults.map(\.times) == [3...3, 0...15, 1...1, 1...1, 0...1, 1...1, 1...1, 1...4])
+        #expect(scenario.faults.map(\.times) == [3...3, 0...15, 1...1, 1...1, 0...1, 1...1, 1...1, 1...1, 1...4])
+        #expect(scenario.faults[2].bytes == 1000 && scenario.faults[2].side == .server)
         #expect(scenario.invariants.members.contains(.liveness))
         #expect(!scenario.invariants.members.contains(.noFalseConflict))
         #expect(scenario.steps.contains { $0.action?.action == .clock(shift: .seconds(6 * 3600)) })
@@ -79,8 +82,8 @@ import Testing
             ])
         #expect(
             file.allRuns.map { $0.faults.last?.point } == [
-                .beforeRequestEnd, .beforeResponse, .beforeResponse, .beforeResponse, .beforeRequestEnd,
-                .beforeResponse,
+                .at(.beforeRequestEnd), .at(.beforeResponse), .at(.beforeResponse), .at(.beforeResponse),
+                .at(.beforeRequestEnd), .at(.beforeResponse),
             ])
         #expect(
             file.variants.map(\.server) == [

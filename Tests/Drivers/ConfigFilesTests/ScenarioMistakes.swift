@@ -126,7 +126,14 @@ enum ScenarioMistakes {
         .init("point: before-response", "point: §befor-response", "did you mean 'before-response'"),
         .init("then: reset", "then: §rst", "did you mean 'reset'?"),
         .init("then: reset", "then: { §wait: 5s }", "did you mean 'delay'?"),
-        .init("then: reset", "then: { respond: { status: §99 } }", "expected a whole number from 100 to 599"),
+        .init("then: reset", "then: { respond: { status: §99 } }", "expected a whole number from 200 to 599"),
+        .init(
+            "then: reset", "bytes: §5, then: reset", "bytes applies to mid-request and mid-response only", schema: false
+        ),
+        .init(
+            "then: reset", "side: §client, then: { delay: 1s }", "side applies to reset, close and stall", schema: false
+        ),
+        .init("then: reset", "side: §clint, then: reset", "did you mean 'client'?"),
         .init("request: PUT n1, nth", "request: §BREW n1, nth", "expected a request such as 'PUT n1'"),
         // Steps and workload.
         .init("W: { edit", "W: { §update", "unknown key 'update' in an action; did you mean 'edit'?"),

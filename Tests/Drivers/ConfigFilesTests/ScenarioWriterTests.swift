@@ -1,5 +1,6 @@
 import ConfigFiles
 import Determinism
+import Impairment
 import LinkModel
 import Scenario
 import TestSupport
@@ -238,20 +239,29 @@ private struct RandomScenario {
 
     private mutating func fault() -> Scenario.Fault {
         let actions: [Scenario.Fault.Action] = [
-            .reset, .close, .stall, .delay(time()), .kill(device: nil), .kill(device: "A"),
-            .throttle(bytesPerSecond: number(1...5000)),
-            .respond(.init(status: number(100...599), headers: [.init(name: "X-A", value: "b c")], body: text())),
+            .link(.reset), .link(.close), .link(.stall), .link(.delay(time() + Nanoseconds(1))), .kill(device: nil),
+            .kill(device: "A"),
+            .link(.throttle(bytesPerSecond: Int64(number(1...5000)))), .link(.respond(.portal)),
+            .link(
+                .respond(
+                    FaultResponse(
+                        status: number(200...599), fields: [.init("X-A", "b c")], body: Array(text().utf8)))),
         ]
-        let action = actions[number(0...actions.count - 1)]
-        let points = Scenario.Fault.Point.allCases.filter { action.isPossible(at: $0) }
         let isDrawn = isTrue()
         let least = number(0...3)
-        return Scenario.Fault(
+        var fault = Scenario.Fault(
             request: RequestPattern(method: isTrue() ? nil : "PUT", row: isTrue() ? nil : "n1"),
             nth: isDrawn ? 1 : number(1...9),
             probability: isDrawn ? Probability(partsPerMillion: Int32(number(1...1_000_000))) : nil,
             times: least...max(1, least + number(0...3)), device: isTrue() ? nil : "B",
-            point: points[number(0...points.count - 1)], action: action, location: location)
+            action: actions[number(0...actions.count - 1)], location: location)
+        let points = fault.points + [.any]
+        fault.point = points[number(0...points.count - 1)]
+        // Some faults can have a position or a side.
+        var other = fault
+        other.bytes = isTrue() ? Int64(number(0...9000)) : nil
+        other.side = isTrue() ? FaultSide.allCases[number(0...2)] : nil
+        return other.problem == nil ? other : fault
     }
 
     private mutating func step(_ index: Int) -> Scenario.Step {
@@ -311,7 +321,9 @@ private struct RandomScenario {
             .always(device: "A", condition()), .always(device: "any", condition()), .traffic(traffic),
             .sometimes(device: "B", condition()), .sometimesTraffic(traffic),
             .sometimesFault(
-                .init(point: isTrue() ? nil : .beforeResponse, request: isTrue() ? nil : .init(method: "PUT", row: nil))
+                .init(
+                    point: isTrue() ? nil : .at(.beforeResponse),
+                    request: isTrue() ? nil : .init(method: "PUT", row: nil))
             ),
             .eventually(device: "A", condition(), isTrue() ? .by(time()) : .after("m0", within: time())),
             .agree(["A", "B", "server"]),

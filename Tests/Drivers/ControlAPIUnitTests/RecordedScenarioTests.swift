@@ -26,11 +26,11 @@ import Wire
 
     /// A recording, and the responses that its scenario must have.
     private static func recording(_ seed: UInt64) -> (
-        yaml: String?, replies: [Scenario.Fault.Response], names: [String]
+        yaml: String?, replies: [FaultResponse], names: [String]
     ) {
         var random = RandomStream(seed: seed, "recording")
         var recording = LinkRecording(at: 0)
-        var replies: [Scenario.Fault.Response] = []
+        var replies: [FaultResponse] = []
         var names: [String] = []
         for number in 0...random.integer(below: 3) {
             names.append(number == 0 ? text(&random) : text(&random) + "\(number)")
@@ -51,8 +51,7 @@ import Wire
                 {
                     continue
                 }
-                replies.append(
-                    .init(status: 503, headers: reply.fields.map { .init(name: $0.name, value: $0.value) }, body: body))
+                replies.append(reply)
             }
             recording.record(proxy, nil, at: 0)
         }
@@ -73,9 +72,7 @@ import Wire
             #expect(problems.isEmpty, "\(problems)\n\(yaml)")
             let scenario = try ScenarioFile(parsing: yaml, file: "recorded.yaml").scenario
             #expect(scenario.limit == .seconds(601) && scenario.devices.count == recording.names.count)
-            let read = scenario.faults.map { fault -> Scenario.Fault.Response? in
-                if case .respond(let reply) = fault.action { reply } else { nil }
-            }
+            let read = scenario.faults.map(\.action.response)
             #expect(read.count == recording.replies.count)
             for (read, expected) in zip(read, recording.replies) {
                 #expect(Self.bytes(try #require(read)) == Self.bytes(expected), "\(yaml)")
@@ -102,8 +99,8 @@ import Wire
             let replies = document["faults"].array.map { $0["then"]["respond"] }
             #expect(replies.count == recording.replies.count)
             for (reply, expected) in zip(replies, recording.replies) {
-                #expect((reply["body"].text ?? "").hasSameBytes(as: expected.body))
-                for header in expected.headers {
+                #expect(Array((reply["body"].text ?? "").utf8) == expected.body)
+                for header in expected.fields {
                     let value = try #require(reply["headers"][header.name].text)
                     #expect(value.hasSameBytes(as: header.value))
                 }
@@ -111,8 +108,8 @@ import Wire
         }
     }
 
-    private static func bytes(_ reply: Scenario.Fault.Response) -> [[UInt8]] {
-        [Array(reply.body.utf8)] + reply.headers.flatMap { [Array($0.name.utf8), Array($0.value.utf8)] }
+    private static func bytes(_ reply: FaultResponse) -> [[UInt8]] {
+        [reply.body] + reply.fields.flatMap { [Array($0.name.utf8), Array($0.value.utf8)] }
     }
 
     @Test func aProxyWithTheNameOfATruthValueIsADevice() throws {

@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import Scenario
 
 /// The comparison of a run in virtual time with the same run in real time.
@@ -59,7 +60,7 @@ enum Parity {
             case .fault(_, let id, let point):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].faults += " lost"
-                if point == .afterResponseHead || point == .midResponse {
+                if point == .at(.afterResponseHead) || point == .at(.midResponse) {
                     found[place.actor]?[place.index].isCut = true
                 }
             default: break

@@ -60,7 +60,7 @@ import Testing
             configuration.exchangeTracking = ExchangeTracking(awaitsDecisions: true)
             configuration.exchangeController = { event, _ in
                 switch event {
-                case .requested: return action.map { .init(rule: 0, action: $0, point: .afterResponse) }
+                case .requested: return action.map { .init(rule: 0, point: .afterResponse, action: $0) }
                 case .responseDelivered:
                     let isReadable = client.withLock { $0?.isReadable(within: 0) }
                     wasEarly.withLock { $0 = isReadable.map { !$0 } }
@@ -93,7 +93,7 @@ import Testing
         configuration.exchangeController = { event, _ in
             switch event {
             case .requested:
-                return FaultPoint(rawValue: row.point).map { .init(rule: 0, action: action(row.action), point: $0) }
+                return FaultPoint(rawValue: row.point).map { .init(rule: 0, point: $0, action: action(row.action)) }
             case .faultInjected: progress.fire()
             default: break
             }

@@ -1,4 +1,5 @@
 import Determinism
+import Impairment
 import LinkModel
 import Scenario
 import Testing
@@ -33,7 +34,7 @@ import Testing
             (.responseReceived(7, status: 201), "received exchange=7 status=201"), (.failed(7), "failed exchange=7"),
             (.fault(index: 0, exchange: 7), "fault fault=0 exchange=7"),
             (
-                .fault(index: 0, exchange: 7, point: .beforeRequestEnd),
+                .fault(index: 0, exchange: 7, point: .at(.beforeRequestEnd)),
                 "fault fault=0 exchange=7 point=before-request-end"
             ),
             (.commit(device: "A", digest: 1), "commit actor=A digest=0000000000000001"),

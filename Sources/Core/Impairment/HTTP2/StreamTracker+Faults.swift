@@ -105,7 +105,7 @@ extension StreamTracker {
 
     /// Returns the parts of a frame before and after the point of a fault; `nil` if the point is not in the frame.
     private static func part(
-        of item: StreamItem, before fault: ExchangeRegistry.Fault, _ half: TrackedStream.Half, _ direction: Direction
+        of item: StreamItem, before fault: ExchangeFault, _ half: TrackedStream.Half, _ direction: Direction
     ) -> (first: StreamItem?, rest: StreamItem?, padding: Int)? {
         guard (fault.point <= .beforeRequestEnd) == (direction == .up) else { return nil }
         var role: StreamItem.Role?
@@ -131,7 +131,7 @@ extension StreamTracker {
 
     // MARK: Actions
 
-    private mutating func fire(_ fault: ExchangeRegistry.Fault, _ id: UInt32, _ registry: inout ExchangeRegistry) {
+    private mutating func fire(_ fault: ExchangeFault, _ id: UInt32, _ registry: inout ExchangeRegistry) {
         guard let stream = streams[id], let exchange = stream.exchange else { return }
         streams[id]?.fault = nil
         streams[id]?.isTouched = true
@@ -230,7 +230,7 @@ extension StreamTracker {
     }
 
     private mutating func setGate(
-        _ gate: TrackedStream.Gate, _ id: UInt32, _ direction: Direction, _ fault: ExchangeRegistry.Fault
+        _ gate: TrackedStream.Gate, _ id: UInt32, _ direction: Direction, _ fault: ExchangeFault
     ) {
         if streams[id]?[direction].discards == true { return }
         streams[id]?[direction].gate = gate
@@ -273,7 +273,7 @@ extension StreamTracker {
     }
 
     /// Resets a stream: RST_STREAM to the peers, and nothing more of the stream.
-    private mutating func reset(_ id: UInt32, _ fault: ExchangeRegistry.Fault, _ code: HTTP2ErrorCode?) {
+    private mutating func reset(_ id: UInt32, _ fault: ExchangeFault, _ code: HTTP2ErrorCode?) {
         guard let stream = streams[id] else { return }
         if fault.side != .server {
             emitOwn(HTTP2Frame.number(.resetStream, stream.id, (code ?? .internalError).rawValue), .down)

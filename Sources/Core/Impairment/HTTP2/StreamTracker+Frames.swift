@@ -355,7 +355,7 @@ extension StreamTracker {
     }
 
     /// Injects a fault into the exchange of a stream. Returns whether the stream can still reach the fault's point.
-    mutating func inject(_ fault: ExchangeRegistry.Fault, _ id: UInt32) -> Bool {
+    mutating func inject(_ fault: ExchangeFault, _ id: UInt32) -> Bool {
         guard let stream = streams[id], stream.fault == nil, !stream.isOver, stream.status == nil, stream.reply == nil,
             !stream.up.discards, !stream.down.discards
         else { return false }

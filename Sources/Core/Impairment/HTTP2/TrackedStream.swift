@@ -60,7 +60,7 @@ final class TrackedStream {
     /// Whether the decision on the faults of the request does not wait for its body.
     var isDecidedAtHead = false
     /// The fault that has not fired.
-    var fault: ExchangeRegistry.Fault?
+    var fault: ExchangeFault?
     var up = Half()
     var down = Half()
     /// The status of the final response, once its head has been read.

@@ -1,4 +1,5 @@
 internal import Determinism
+internal import Impairment
 
 /// I5: bounded retries.
 enum BoundedRetries: InvariantCheck {
@@ -101,9 +102,9 @@ enum BoundedRetries: InvariantCheck {
     }
 
     /// Whether the reply of a fault has the mark of a device's service.
-    private static func isOfService(_ reply: Scenario.Fault.Response, of device: RunFacts.Device) -> Bool {
+    private static func isOfService(_ reply: FaultResponse, of device: RunFacts.Device) -> Bool {
         let marker = device.device.client.markerField.lowercased()
-        return reply.headers.contains { $0.name.lowercased() == marker && $0.value == "1" }
+        return reply.fields.contains { $0.name.lowercased() == marker && $0.value == "1" }
     }
 
     private static func text(_ count: Int) -> String { "\(count) \(count == 1 ? "attempt" : "attempts")" }
@@ -152,7 +153,7 @@ enum BoundedRetries: InvariantCheck {
     /// Returns the delay that a response has asked for; `nil` if it has not.
     static func retryAfter(_ exchange: History.Exchange, _ run: RunFacts) -> Nanoseconds? {
         guard let status = exchange.receivedStatus, status == 429 || status == 503, let reply = run.reply(to: exchange),
-            let field = reply.headers.first(where: { $0.name.lowercased() == "retry-after" }),
+            let field = reply.fields.first(where: { $0.name.lowercased() == "retry-after" }),
             let seconds = Int64(field.value)
         else { return nil }
         return .seconds(seconds)

@@ -25,10 +25,9 @@ extension Scenario {
             guard let exchanges = fired[index], exchanges.count == 1, let target = targets[exchanges[0]] else {
                 continue
             }
-            result.faults[index] = Fault(
-                request: RequestPattern(method: target.method, row: target.row), nth: target.number,
-                device: devices.count > 1 ? target.actor : fault.device, point: fault.point, action: fault.action,
-                location: fault.location)
+            result.faults[index].request = RequestPattern(method: target.method, row: target.row)
+            result.faults[index].nth = target.number
+            if devices.count > 1 { result.faults[index].device = target.actor }
         }
         return result
     }

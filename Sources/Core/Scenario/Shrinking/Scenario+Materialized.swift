@@ -120,9 +120,9 @@ private struct FiredFaults {
             let isDrawn = fault.probability != nil || fault.point == .any || !fault.mustFire
             guard isDrawn else { return [fault] }
             return fired[index].map { number, point in
-                Scenario.Fault(
-                    request: fault.request, nth: number, device: fault.device, point: point ?? fault.point,
-                    action: fault.action, location: fault.location)
+                var fixed = fault.replacing(\.nth, number).replacing(\.point, point ?? fault.point)
+                (fixed.probability, fixed.times) = (nil, 1...1)
+                return fixed
             }
         }
     }

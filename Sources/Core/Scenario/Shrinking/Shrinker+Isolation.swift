@@ -127,6 +127,7 @@ extension Shrinker {
                 let other = current.faults[index]
                 return other.probability == nil && fault.probability == nil && other.request == fault.request
                     && other.device == fault.device && other.point == fault.point && other.action == fault.action
+                    && other.bytes == fault.bytes && other.side == fault.side
             }
             first += 1
             guard alike.count > 1 else { continue }

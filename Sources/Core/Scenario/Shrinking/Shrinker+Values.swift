@@ -1,4 +1,5 @@
 internal import Determinism
+internal import Impairment
 internal import LinkModel
 
 /// Simpler networks, times and values.
@@ -141,10 +142,12 @@ extension Shrinker {
     private mutating func shortenSpans() -> Bool {
         var hasChanged = false
         for index in current.faults.indices {
-            guard case .delay(let span) = current.faults[index].action, !Self.durations.contains(span) else { continue }
+            guard case .link(.delay(let span)) = current.faults[index].action, !Self.durations.contains(span) else {
+                continue
+            }
             for duration in Self.durations {
                 var candidate = current
-                candidate.faults[index].action = .delay(duration)
+                candidate.faults[index].action = .link(.delay(duration))
                 if attempt(candidate) {
                     hasChanged = true
                     break
@@ -217,10 +220,11 @@ extension Shrinker {
         }
         // A single device needs no name.
         if fault.device != nil, current.devices.count == 1 { found.append(fault.replacing(\.device, nil)) }
+        if fault.bytes != nil { found.append(fault.replacing(\.bytes, nil)) }
+        if fault.side != nil { found.append(fault.replacing(\.side, nil)) }
         switch fault.action {
-        case .reset: break
-        case .close, .stall, .throttle: found.append(fault.replacing(\.action, .reset))
-        case .delay, .kill, .respond: break
+        case .link(.close), .link(.stall), .link(.throttle): found.append(fault.replacing(\.action, .link(.reset)))
+        case .link, .kill: break
         }
         return found
     }

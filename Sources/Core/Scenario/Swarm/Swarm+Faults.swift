@@ -1,4 +1,5 @@
 internal import Determinism
+internal import Impairment
 internal import LinkModel
 
 /// The faults of a seed.
@@ -50,27 +51,28 @@ extension Swarm {
         }
         let point = random.pick(Self.points(entry))
         switch entry {
-        case .lostResponse: return make(write, point, isAbort ? .reset : .stall)
-        case .delayed: return make(method, point, .delay(seconds))
-        case .halfBody: return make(method, point, isAbort ? .reset : .close)
-        case .throttle: return make(method, point, .throttle(bytesPerSecond: random.pick([1, 10, 100])))
+        case .lostResponse: return make(write, point, .link(isAbort ? .reset : .stall))
+        case .delayed: return make(method, point, .link(.delay(seconds)))
+        case .halfBody: return make(method, point, .link(isAbort ? .reset : .close))
+        case .throttle: return make(method, point, .link(.throttle(bytesPerSecond: random.pick([1, 10, 100]))))
         case .wrongType:
             // A read of the right type, too, without the data that it must have.
-            if !base.apps.isEmpty, isAbort { return make("GET", point, .respond(answer(200, device))) }
-            return make(method, point, .respond(Self.portal))
-        case .overload: return make(method, point, .respond(overloaded(device, seconds: random.pick([1, 5, 12, 40]))))
+            if !base.apps.isEmpty, isAbort { return make("GET", point, .link(.respond(answer(200, device)))) }
+            return make(method, point, .link(.respond(Self.portal)))
+        case .overload:
+            return make(method, point, .link(.respond(overloaded(device, seconds: random.pick([1, 5, 12, 40])))))
         case .serverError:
             let status = base.apps.isEmpty ? 500 : random.pick(Self.serverErrors)
-            return make(write, point, .respond(answer(status, device)))
+            return make(write, point, .link(.respond(answer(status, device))))
         case .rejection: return rejection(write, point, device, make, &random)
         case .unauthorized:
             // In a row, as of a session that has ended: a single one is cured by another access token.
             return Fault(
                 request: RequestPattern(method: random.pick(["POST", "GET", nil]), row: nil),
                 nth: 1 + Int(random.integer(below: 200)), times: 0...random.pick([1, 2, 8]), device: device,
-                point: point, action: .respond(unauthorized(device)), location: Self.location)
+                point: point, action: .link(.respond(unauthorized(device))), location: Self.location)
         case .killAtCommit: return make(write, point, .kill(device: nil))
-        default: return make(method, point, isAbort ? .reset : .close)
+        default: return make(method, point, .link(isAbort ? .reset : .close))
         }
     }
 
@@ -81,7 +83,7 @@ extension Swarm {
     ) -> Fault {
         // A status that says that a record is gone would make a deletion look executed.
         let statuses = base.apps.isEmpty || method == "DELETE" ? [413, 422] : Self.rejections
-        let reply = Fault.Action.respond(answer(random.pick(statuses), device))
+        let reply = Fault.Action.link(.respond(answer(random.pick(statuses), device)))
         let fault = make(method ?? "PUT", point, reply)
         let row = base.notes.isEmpty ? nil : random.pick(base.notes).row
         if row == nil || random.bool(probability: 0.5) { return fault }
@@ -94,15 +96,16 @@ extension Swarm {
     /// Returns the points at which the faults of a class apply; more frequent ones are repeated.
     private static func points(_ entry: SwarmClass) -> [Scenario.Fault.Point] {
         switch entry {
-        case .lostResponse: [.beforeResponse, .beforeResponse, .afterResponseHead]
-        case .delayed: [.beforeRequestEnd, .beforeResponse, .afterResponse]
-        case .halfBody: [.midRequest, .midResponse]
-        case .throttle: [.afterResponseHead]
-        case .wrongType, .serverError: [.beforeRequest, .beforeRequestEnd, .beforeResponse]
-        case .overload: [.beforeRequest, .beforeRequestEnd]
+        case .lostResponse: [.at(.beforeResponse), .at(.beforeResponse), .at(.afterResponseHead)]
+        case .delayed: [.at(.beforeRequestEnd), .at(.beforeResponse), .at(.afterResponse)]
+        case .halfBody: [.at(.midRequest), .at(.midResponse)]
+        case .throttle: [.at(.afterResponseHead)]
+        case .wrongType, .serverError: [.at(.beforeRequest), .at(.beforeRequestEnd), .at(.beforeResponse)]
+        case .overload: [.at(.beforeRequest), .at(.beforeRequestEnd)]
         // At the other points the server executes the request, and does not reject it then.
-        case .rejection, .unauthorized: [.beforeRequest]
-        case .killAtCommit: [.beforeRequest, .beforeRequestEnd, .beforeResponse, .afterResponse, .stored, .stored]
+        case .rejection, .unauthorized: [.at(.beforeRequest)]
+        case .killAtCommit:
+            [.at(.beforeRequest), .at(.beforeRequestEnd), .at(.beforeResponse), .at(.afterResponse), .stored, .stored]
         default: [.any]
         }
     }
@@ -135,7 +138,8 @@ extension Swarm {
     }
 
     /// The points for which `any` stands, as far as a connection can end there.
-    private static var anyPoints: [Scenario.Fault.Point] { Scenario.Fault.Action.reset.points }
+    private static let anyPoints =
+        Fault(request: .any, device: nil, action: .link(.reset), location: location).points
 
     private static func actionNames(_ entry: SwarmClass) -> [String] {
         switch entry {
@@ -148,29 +152,29 @@ extension Swarm {
         }
     }
 
-    private static let portal = Scenario.Fault.Response(
-        status: 200, headers: [Scenario.Argument(name: "Content-Type", value: "text/html")],
-        body: "<html><body>Log in</body></html>")
+    private static let portal = FaultResponse(
+        status: 200, fields: [.init("Content-Type", "text/html")],
+        body: Array("<html><body>Log in</body></html>".utf8))
 
     /// Returns a response of the server to a device, or to any device.
-    private func answer(_ status: Int, _ device: String?, _ headers: [Scenario.Argument] = [])
-        -> Scenario.Fault.Response
+    private func answer(_ status: Int, _ device: String?, _ fields: [FaultResponse.Field] = [])
+        -> FaultResponse
     {
         var markers: [String] = []
         for found in base.devices where device.map({ $0 == found.name }) ?? true {
             if !markers.contains(found.client.markerField) { markers.append(found.client.markerField) }
         }
-        return Scenario.Fault.Response(
+        return FaultResponse(
             status: status,
-            headers: headers + [Scenario.Argument(name: "Content-Type", value: "application/json")]
-                + markers.map { Scenario.Argument(name: $0, value: "1") }, body: "{}")
+            fields: fields + [.init("Content-Type", "application/json")] + markers.map { .init($0, "1") },
+            body: Array("{}".utf8))
     }
 
-    private func overloaded(_ device: String?, seconds: Int) -> Scenario.Fault.Response {
-        answer(503, device, [Scenario.Argument(name: "Retry-After", value: "\(seconds)")])
+    private func overloaded(_ device: String?, seconds: Int) -> FaultResponse {
+        answer(503, device, [.init("Retry-After", "\(seconds)")])
     }
 
-    private func unauthorized(_ device: String?) -> Scenario.Fault.Response {
-        answer(401, device, [Scenario.Argument(name: "WWW-Authenticate", value: "Bearer")])
+    private func unauthorized(_ device: String?) -> FaultResponse {
+        answer(401, device, [.init("WWW-Authenticate", "Bearer")])
     }
 }

@@ -57,7 +57,9 @@ struct RecordedScenario {
         let rule = fault.rule
         let text = RequestWarnings.printable(rule.text(bodyBytesMax: 40), bytesMax: Self.commentBytesMax)
         let note = "\(device) at \(QuantityText.time(fault.time)): \(text)"
-        guard let action = Self.action(rule.action) else { return comments.append("Not possible here: \(note)") }
+        guard rule.handshake == nil, rule.stream == nil, Self.canHave(rule.action) else {
+            return comments.append("Not possible here: \(note)")
+        }
         let number = scenario.steps.count + 1
         let row = "n\(number)"
         let step: Scenario.Action
@@ -73,17 +75,15 @@ struct RecordedScenario {
             scenario.notes.append(.init(row: row, title: "note \(number)", text: "text", revision: 1))
         default: break
         }
-        if rule.path != nil || rule.bytes != nil || rule.side != nil {
-            comments.append("Without path, bytes and side: \(note)")
-        }
+        if rule.path != nil { comments.append("Without its path: \(note)") }
         let probability = Probability(partsPerMillion: max(1, Int32((rule.probability * 1e6).rounded())))
         scenario.faults.append(
             Scenario.Fault(
                 request: RequestPattern(method: rule.method, row: nil), nth: rule.probability < 1 ? 1 : rule.nth,
                 probability: rule.probability < 1 ? probability : nil,
                 times: 0...min(rule.times.upperBound, Self.timesMax),
-                device: device, point: rule.point.flatMap { .init(rawValue: $0.rawValue) } ?? .any, action: action,
-                location: Self.location))
+                device: device, point: rule.point.map { .at($0) } ?? .any, bytes: rule.bytes, side: rule.side,
+                action: .link(rule.action), location: Self.location))
         // The step starts after the change of the link at the same time.
         scenario.steps.append(
             Scenario.Step(
@@ -94,25 +94,20 @@ struct RecordedScenario {
     /// Returns whether a text has control characters, which field values of scenarios do not have; HTTP allows tabs.
     private static func hasControlCharacters(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
 
-    /// Returns an action; `nil` if scenarios do not have it.
-    private static func action(_ action: FaultAction) -> Scenario.Fault.Action? {
+    /// Returns whether a scenario can have an action.
+    private static func canHave(_ action: FaultAction) -> Bool {
         switch action {
-        case .reset: return .reset
-        case .close: return .close
-        case .stall: return .stall
-        case .delay(let time): return time <= Timeline.timeMax ? .delay(time) : nil
-        case .throttle(let rate): return .throttle(bytesPerSecond: Int(rate))
+        case .delay(let time): return time <= Timeline.timeMax
         case .respond(let reply):
             let names = reply.fields.map { ByteKey($0.name.lowercased()) }
-            guard let body = String(validating: reply.body, as: UTF8.self), ScenarioWriter.canWrite(body),
-                names.allSatisfy({ $0.text.utf8.count <= headerNameBytesMax }), Set(names).count == names.count,
-                reply.fields.allSatisfy({ ScenarioWriter.canWrite($0.value) && !hasControlCharacters($0.value) })
-            else { return nil }
-            let headers = reply.fields.map { Scenario.Argument(name: $0.name, value: $0.value) }
-            return .respond(.init(status: reply.status, headers: headers, body: body))
+            guard let body = String(validating: reply.body, as: UTF8.self) else { return false }
+            return ScenarioWriter.canWrite(body) && names.allSatisfy { $0.text.utf8.count <= headerNameBytesMax }
+                && Set(names).count == names.count
+                && reply.fields.allSatisfy { ScenarioWriter.canWrite($0.value) && !hasControlCharacters($0.value) }
+        case .reset, .close, .stall, .throttle: return true
         case .report, .resetStream, .resetConnection, .goAway, .limitStreams, .ignorePings, .ping, .blockWindow,
             .dropTrailers, .truncateHeaders:
-            return nil
+            return false
         }
     }
 }

@@ -21,11 +21,9 @@ extension Device {
     /// Applies a fault to an exchange.
     func injectFault(_ index: Int, exchange number: Int, at point: Scenario.Fault.Point) {
         guard let exchange = ledger.exchange(number), let flow = flow(of: exchange.connection),
-            let fault = FaultInjection(world.scenario.faults[index], at: point, of: name)
+            let fault = world.scenario.faults[index].onLink(index, at: point, of: name)
         else { return }
-        link.injectFault(
-            fault.action, rule: index, into: exchange.id, of: flow, at: fault.point, isDrawn: fault.isDrawn,
-            at: world.now)
+        link.injectFault(fault, into: exchange.id, of: flow, at: world.now)
     }
 
     /// Aborts or closes the connection of an exchange.

@@ -97,7 +97,7 @@ public struct KillSweep: Sendable {
             switch entry.event {
             case .request(let exchange, let actor, _, _, _, _, _): actors[exchange] = actor
             case .fault(let index, let exchange, _):
-                if case .respond? = scenario.faults.indices.contains(index) ? scenario.faults[index].action : nil {
+                if scenario.faults.indices.contains(index), scenario.faults[index].action.response != nil {
                     pending[exchange] = index
                 }
             case .responseReceived(let exchange, _): received.insert(exchange)
@@ -118,9 +118,8 @@ public struct KillSweep: Sendable {
 extension Scenario.Fault {
     /// Returns the fault with a greater maximum number of times.
     fileprivate func repeated(_ count: Int) -> Scenario.Fault {
-        Scenario.Fault(
-            request: request, nth: nth, probability: probability,
-            times: times.lowerBound...max(times.upperBound, times.upperBound &+ count), device: device, point: point,
-            action: action, location: location)
+        var copy = self
+        copy.times = times.lowerBound...max(times.upperBound, times.upperBound &+ count)
+        return copy
     }
 }
