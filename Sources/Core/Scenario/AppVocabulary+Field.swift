@@ -34,5 +34,5 @@ extension AppVocabulary {
         screens: ["list", "loading", "no-wifi", "failed", "sign-in"],
         recordScreen: "a section, a question, an issue or a file",
         controls: ["add", "back", "edit", "note", "open", "pin", "resolve", "retry", "sync", "unpin"],
-        ownMethods: ["GET", "PUT"])
+        ownMethods: ["GET", "PUT"], habits: [.otherTransfersFirst, .restoresRecord])
 }

@@ -38,5 +38,5 @@ extension AppVocabulary {
             "received-data",
             "sent", "sent-later", "sign-in",
         ],
-        showsAllRecords: false)
+        showsAllRecords: false, habits: [.severalLists, .readsOnRequest])
 }

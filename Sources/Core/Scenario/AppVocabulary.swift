@@ -74,6 +74,24 @@ public struct AppVocabulary: Sendable {
         }
     }
 
+    /// What invariants allow an app, or require of it, and no other.
+    public struct Habits: OptionSet, Sendable {
+        public let rawValue: Int
+
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// The app reads several lists, so that two reads without a record may overlap.
+        static let severalLists = Habits(rawValue: 1)
+        /// In an outage the app tries its other transfers before it waits.
+        static let otherTransfersFirst = Habits(rawValue: 2)
+        /// The app reads when its user does, also before the end of a Retry-After.
+        static let readsOnRequest = Habits(rawValue: 4)
+        /// The look of a record tells of offline changes, and a mark of errors.
+        static let marksChanges = Habits(rawValue: 8)
+        /// A record that was open is open again after a restart.
+        static let restoresRecord = Habits(rawValue: 16)
+    }
+
     /// The argument of a call that is the name of a record.
     public static let recordArgument = "note"
 
@@ -104,11 +122,14 @@ public struct AppVocabulary: Sendable {
     public let showsAllRecords: Bool
     /// The methods of requests that the app sends without an action of its user.
     public let ownMethods: [String]
+    /// What invariants allow the app, or require of it.
+    public let habits: Habits
 
     init(
         title: String, actions: [String], calls: [Call], kinds: [RecordKind] = [], settings: [Setting] = [],
         screens: [String], recordScreen: String? = nil, controls: [String], dialogs: [String] = [],
-        toasts: [String] = [], showsAllRecords: Bool = true, ownMethods: [String] = ["GET"]
+        toasts: [String] = [], showsAllRecords: Bool = true, ownMethods: [String] = ["GET"],
+        habits: Habits
     ) {
         self.title = title
         self.actions = actions
@@ -122,6 +143,7 @@ public struct AppVocabulary: Sendable {
         self.toasts = toasts
         self.showsAllRecords = showsAllRecords
         self.ownMethods = ownMethods
+        self.habits = habits
     }
 
     /// The opacities of records.
@@ -179,7 +201,8 @@ public struct AppVocabulary: Sendable {
             "about", "add", "back", "balance", "delete", "dismiss", "edit", "fill", "open", "pin", "retry", "search",
             "statement", "submit", "transfer",
         ],
-        dialogs: ["sending", "unknown-result"], toasts: ["sent"])
+        dialogs: ["sending", "unknown-result"], toasts: ["sent"],
+        habits: [.severalLists, .marksChanges])
 }
 
 extension Scenario {

@@ -49,19 +49,22 @@ struct ServiceRecord {
     let text: String?
 }
 
+extension Scenario.App {
+    /// The service of the app.
+    fileprivate var service: any AppService.Type {
+        switch self {
+        case .expense: ExpenseService.self
+        case .reader: ReaderService.self
+        case .field: FieldService.self
+        }
+    }
+}
+
 /// The services of a run's apps, as one service beside the notes.
 struct AppServices: Sendable {
-    /// The service of each app.
-    private static let known: [Scenario.App: any AppService.Type] = [
-        .expense: ExpenseService.self,
-        .reader: ReaderService.self,
-        .field: FieldService.self,
-    ]
-
     /// The paths of the collections of all services, with a slash at their ends.
-    private static let collectionPaths: [[UInt8]] = Scenario.App.allCases.flatMap { app -> [[UInt8]] in
-        guard let service = known[app] else { return [] }
-        return service.recordCollections.map { Array("\(service.basePath)/\($0)/".utf8) }
+    private static let collectionPaths: [[UInt8]] = Scenario.App.allCases.flatMap { app in
+        app.service.recordCollections.map { Array("\(app.service.basePath)/\($0)/".utf8) }
     }
 
     private let services: [Scenario.App: any AppService]
@@ -73,7 +76,7 @@ struct AppServices: Sendable {
         _ scenario: Scenario, users: [String], names: inout [(row: String, uuid: String)], ids: RandomIdentifiers
     ) throws(SetupError) {
         var services: [Scenario.App: any AppService] = [:]
-        for app in scenario.apps { services[app] = Self.known[app]?.init() }
+        for app in scenario.apps { services[app] = app.service.init() }
         self.services = services
         var keys: [String: String] = [:]
         for record in scenario.records {

@@ -201,6 +201,8 @@ import Testing
         #expect(violation([10, 70, 130, 185, 245, 305]) == nil)
         #expect(violation(equal, action: 190) == nil)
         #expect(violation(equal, link: "wifi") == nil)
+        #expect(violation([10, 10, 10, 10, 10, 10, 10]) == nil, "connections side by side are no delays")
+        #expect(violation(equal.flatMap { [$0, $0] }) != nil)
     }
 
     // MARK: I7 and I16

@@ -185,6 +185,32 @@ import Testing
             violation(attempts: 7, isFlap: true) == "7 attempts of A in the down phases of flaps, 6 allowed")
     }
 
+    /// A client that has a response does not know of the outage that began while it was on its way.
+    @Test(arguments: [true, false]) func theDelaysBeginAnewWithAResponseOnItsWayAtTheStartOfAnOutage(wasSent: Bool) {
+        var nothing = DirectionConditions.clear
+        nothing.loss = .one
+        let dead = Timeline.NamedConditions("dead", Conditions(up: nothing, down: .clear))
+        let clear = Timeline.NamedConditions("clear", .clear)
+        var run = HandwrittenRun()
+        run.scenario.devices = [
+            .init(
+                name: "A", user: "ada", startsSynced: true,
+                network: [
+                    .init(at: .zero, .hold(clear), isSignalled: false),
+                    .init(at: .seconds(5), .hold(dead), isSignalled: false),
+                ])
+        ]
+        run.link(0, "A", "clear")
+        if !wasSent { run.link(5, "A", "dead") }
+        run.add(5, .request(0, actor: "A", method: "GET", row: nil, key: nil, bodyDigest: 0))
+        if wasSent { run.link(5, "A", "dead") }
+        run.add(6, .responseReceived(0, status: 200))
+        for number in 0..<12 { run.add(6, .connectionAttempt(number, device: "A")) }
+        run.add(20, .phase(.restore))
+        run.link(20, "A", "clear")
+        #expect((Self.violation(run, .boundedRetries) == nil) == wasSent)
+    }
+
     // MARK: I6
 
     @Test func revisionsDoNotDecrease() {

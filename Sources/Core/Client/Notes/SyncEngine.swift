@@ -8,6 +8,7 @@
 
 public import Determinism
 internal import HeapModule
+internal import Wire
 
 /// The state machine of a sync client.
 ///

@@ -1,4 +1,5 @@
 public import Determinism
+internal import Wire
 
 /// A complete response.
 public struct SyncResponse: Sendable {

@@ -62,6 +62,8 @@ extension BoundedRetries {
                     continue
                 }
                 let gap = dial.time - before.time
+                // Connections side by side, after a response that was on its way when the outage began.
+                if gap == .zero { continue }
                 let isEqual = lastGap.map { max(gap - $0, $0 - gap) <= differenceMax } ?? false
                 count = isEqual ? count + 1 : 1
                 last = (dial, gap)

@@ -7,7 +7,7 @@ enum BoundedRetries: InvariantCheck {
         rule: "A client's attempts in an outage are within the budget of the policy that it publishes, it keeps the "
             + "delays of that policy, and it respects Retry-After.",
         violations: "A device makes more attempts in an outage than its budget, plus 2 for each action of its user "
-            + "and each start of its client (a response of a fault begins the delays anew); or it sends a request "
+            + "and each start of its client (a response of a fault, or to a request sent before the outage, begins the delays anew); or it sends a request "
             + "before the end of a Retry-After; or it repeats a failed or rejected request three times, each within "
             + "half of its first delay, without an action, a start, a change of the network or another response "
             + "between; or it repeats a write that the server has rejected for good; or five delays in a row in an "
@@ -75,14 +75,20 @@ enum BoundedRetries: InvariantCheck {
         let accepted = run.changes.count { $0.device == device.name }
         let planned = run.scenario.steps.count { $0.action?.actor == device.name && $0.action?.action.isWrite == true }
         var flapping = (count: 0, allowed: accepted > 0 ? accepted : planned)
-        // The field app tries other transfers before it waits.
-        let transfers = device.device.client.app == .field ? transfersMax : 1
+        let habits = device.device.client.app?.vocabulary.habits ?? []
+        let transfers = habits.contains(.otherTransfersFirst) ? transfersMax : 1
         for outage in outages(device) {
             func isWithin(_ time: Nanoseconds) -> Bool { time >= outage.start.time && time < outage.end }
             let count = attempts.count(where: isWithin)
+            // So does a response that was on its way when the outage began: the client does not know of the outage.
+            let late = device.exchanges.count { index in
+                let exchange = run.exchanges[index]
+                return exchange.sentIndex < outage.start.index && exchange.receivedStatus != nil
+                    && exchange.end.map { isWithin($0.time) } ?? false
+            }
             let extra =
                 attemptsPerAction * actions.count(where: isWithin)
-                + device.policy.attemptsMax(inOutage: .zero) * (responses + returns).count(where: isWithin)
+                + device.policy.attemptsMax(inOutage: .zero) * ((responses + returns).count(where: isWithin) + late)
             let length = outage.end - outage.start.time
             if outage.isFlap {
                 flapping.count += count
@@ -125,8 +131,7 @@ enum BoundedRetries: InvariantCheck {
     // MARK: Retry-After
 
     private static func early(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        // The reader reads when its user does.
-        if device.device.client.app == .reader { return nil }
+        if device.device.client.app?.vocabulary.habits.contains(.readsOnRequest) == true { return nil }
         for index in device.exchanges {
             let first = run.exchanges[index]
             guard let end = first.end, !run.mayBeUnread(first), let seconds = retryAfter(first, run) else { continue }

@@ -33,7 +33,8 @@ extension CrashAtomicity {
             case .device(device.name, let state):
                 let shown = state.screen
                 guard let name = shown.name else { continue }
-                if isFirst, app == .field, let screen, screen != name, !app.vocabulary.screens.contains(screen),
+                if isFirst, app.vocabulary.habits.contains(.restoresRecord), let screen, screen != name,
+                    !app.vocabulary.screens.contains(screen),
                     name != "no-wifi"
                 {
                     return InvariantViolation(

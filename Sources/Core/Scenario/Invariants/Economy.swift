@@ -95,8 +95,7 @@ enum Economy: InvariantCheck {
     }
 
     private static func parallelIndex(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        // Their reads are not of one index.
-        if device.device.client.app == .expense || device.device.client.app == .reader { return nil }
+        if device.device.client.app?.vocabulary.habits.contains(.severalLists) == true { return nil }
         var last: History.Exchange?
         for index in device.exchanges {
             let exchange = run.exchanges[index]

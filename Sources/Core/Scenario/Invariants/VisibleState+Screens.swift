@@ -46,7 +46,7 @@ extension VisibleState {
     private static func contradiction(
         _ state: History.DeviceState, _ screen: History.ScreenState, isOnline: Bool, of app: Scenario.App
     ) -> String? {
-        guard app == .expense else { return nil }
+        guard app.vocabulary.habits.contains(.marksChanges) else { return nil }
         let hasErrors = state.rows.contains { $0.error ?? "none" != "none" }
         for row in state.rows {
             let hasError = row.error ?? "none" != "none"
