@@ -110,8 +110,14 @@ import Testing
     // MARK: I4
 
     @Test func nothingIsPendingAfterTheQuiescePhase() {
-        func violation(_ icon: History.Icon, server: String = "two", isOver: Bool = true) -> String? {
+        func violation(
+            _ icon: History.Icon, server: String = "two", isOver: Bool = true, requests: [(String, hasFault: Bool)] = []
+        ) -> String? {
             var run = HandwrittenRun()
+            for (method, hasFault) in requests {
+                let fault = History.Event.fault(index: 0, exchange: run.nextExchange, point: .at(.beforeResponse))
+                run.exchange(1, method, received: hasFault ? 500 : 409, fault: hasFault ? fault : nil)
+            }
             run.show(1, "A", [("n1", "two", icon)])
             if isOver { run.add(8, .phase(.verify)) }
             run.server(9, [("n1", 1, server)])
@@ -122,6 +128,10 @@ import Testing
         for icon in [History.Icon.error, .conflict] {
             #expect(
                 violation(icon) == "A shows n1 with the icon '\(icon)' at the end, although it equals the server's")
+            // A fault has rejected the write, or the read after it.
+            #expect(violation(icon, requests: [("PUT", true)]) == nil)
+            #expect(violation(icon, requests: [("PUT", false), ("GET", true)]) == nil)
+            #expect(violation(icon, requests: [("PUT", true), ("PUT", false), ("GET", true), ("GET", false)]) != nil)
             #expect(violation(icon, server: "one") == nil)
         }
     }

@@ -12,7 +12,7 @@ import struct Scenario.Expectation
 struct HandwrittenRun {
     var scenario = Scenario(name: "run")
     var history = History()
-    private var nextExchange = 0
+    private(set) var nextExchange = 0
 
     init() {
         let wifi = Timeline.NamedConditions("wifi", .clear)

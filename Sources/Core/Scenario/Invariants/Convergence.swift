@@ -74,8 +74,8 @@ enum Convergence: InvariantCheck {
         else { return false }
         // The error may be that of a pin, which changes no text.
         if device.actions.contains(where: { $0.kind == .pin && $0.changes(row.name) }) { return false }
-        // A fault may have rejected a write that the server had executed before.
-        let last = device.exchanges.map { run.exchanges[$0] }.last { $0.row == row.name && RunFacts.isWrite($0) }
-        return last?.fault == nil
+        // A fault may have rejected a write that the server had executed before, or the read that would tell so.
+        let own = device.exchanges.map { run.exchanges[$0] }.filter { $0.row == row.name }
+        return own.last?.fault == nil && own.last(where: RunFacts.isWrite)?.fault == nil
     }
 }
