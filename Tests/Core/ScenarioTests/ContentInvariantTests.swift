@@ -139,8 +139,9 @@ import Testing
     // MARK: I5
 
     @Test func aRetryAfterIsRespected() {
-        func violation(_ second: Int64, status: Int = 503, restarts: Bool = false) -> String? {
+        func violation(_ second: Int64, status: Int = 503, restarts: Bool = false, isSlow: Bool = false) -> String? {
             var run = Self.edit()
+            if isSlow { run.add(1, .action(actor: "A", .disk(.slow(.milliseconds(640))))) }
             run.reply(503, [.init("Retry-After", "30")])
             let fault = History.Event.fault(index: 0, exchange: 0)
             run.exchange(2, responded: nil, received: status, fault: fault)
@@ -155,6 +156,8 @@ import Testing
         #expect(violation(32) == nil)
         #expect(violation(31, status: 500) == nil)
         #expect(violation(31, restarts: true) == nil)
+        #expect(violation(4, isSlow: true) == nil, "the commit before the request began before the response")
+        #expect(violation(5, isSlow: true) != nil)
     }
 
     @Test func aFailedRequestIsNotRepeatedAtOnce() {

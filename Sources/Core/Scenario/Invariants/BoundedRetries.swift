@@ -17,7 +17,7 @@ enum BoundedRetries: InvariantCheck {
             + "the reference policy applies.",
         blindSpots:
             "A Retry-After that a server sends by itself, because only those of faults are known; a Retry-After to the "
-            + "reader app, because it reads only when its user acts.",
+            + "reader app, because it reads only when its user acts; on a slow disk, requests up to 2 s after a Retry-After.",
         source: "tags s30, s32, s33; RFC 9110, section 10.2.3; the reference client's retry policy")
 
     /// The number of attempts to which an action of the user entitles a client in an outage: it may interrupt a delay,
@@ -29,6 +29,8 @@ enum BoundedRetries: InvariantCheck {
     private static let stormMin = 4
     /// The lateness of a request that was on its way when the response arrived.
     private static let slack = Nanoseconds.milliseconds(100)
+    /// The longest commit on a slow disk that delays a request beyond the response to an earlier one.
+    private static let commitMax = Nanoseconds.seconds(2)
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !run.sendsRequests(device.name) {
@@ -141,7 +143,11 @@ enum BoundedRetries: InvariantCheck {
                 if exchange.sentAt >= floor { break }
                 // A long request may have been on its way, and a new process does not know the response.
                 if exchange.sentIndex < end.index || exchange.sentAt <= end.time + slack || exchange.bytesUp > 16 << 10
-                    || run.heldBack.contains(exchange.id) || exchange.dialIndex.map({ $0 < end.index }) ?? false
+                    || run.heldBack.contains(exchange.id)
+                    // The commit before the request may have begun before the response.
+                    || exchange.sentAt <= end.time + commitMax
+                        && device.isDiskLate(from: end.index, to: exchange.sentIndex)
+                    || exchange.dialIndex.map({ $0 < end.index }) ?? false
                 {
                     continue
                 }
