@@ -142,12 +142,13 @@ final class SocketHandler: ChannelDuplexHandler, SessionSocket, RemovableChannel
     func flush() { context?.flush() }
 
     /// Reports `.drained` once all writes so far have been sent. The promise of an empty write succeeds after all
-    /// earlier writes.
+    /// earlier writes; it fails after the FIN, before which they have been sent.
     func awaitDrain() {
         guard let context else { return }
         let sent = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: sent)
-        sent.futureResult.assumeIsolated().whenSuccess {
+        sent.futureResult.assumeIsolated().whenComplete { result in
+            if case .failure = result, !self.outputIsClosed { return }
             self.session?.receive(.drained(self.side))
             self.session?.readCompleted()
         }

@@ -87,6 +87,27 @@ enum CarriedBy: CaseIterable {
         }
     }
 
+    /// A server that sends to a client learns that the client is gone, also after the client's FIN.
+    @Test(arguments: CarriedBy.allCases) func theResetOfAClientFollowsItsFIN(_ carrier: CarriedBy) async throws {
+        try await withProxy(.clear, carrier.apply) { proxy, listener in
+            for _ in 0..<5 {
+                let (client, server) = try await blocking {
+                    (try TestSocket.connect(port: proxy.address.port), try listener.accept())
+                }
+                let sending = Task { try await blocking { try server.send([UInt8](repeating: 1, count: 100_000_000)) } }
+                try await blocking {
+                    try client.send([1])
+                    _ = try client.receive(exactly: 1000)
+                    client.finish()
+                    _ = try server.receiveToEnd()
+                    client.reset()
+                }
+                await #expect(throws: (any Error).self) { try await sending.value }
+            }
+            try await eventually("all connections have ended") { await proxy.status().connectionsOpen == 0 }
+        }
+    }
+
     /// The RST waits for the bytes before it, but not for a receiver that does not read.
     @Test func aReceiverThatDoesNotReadDelaysTheResetForALimitedTime() async throws {
         try await withProxy(.clear) { proxy, listener in
