@@ -42,7 +42,7 @@ extension HostRules {
         /// The words of treatments without conditions of a profile.
         public static var words: [String] { keywords.map(\.name) }
 
-        /// The words of descriptions: one for each treatment without conditions of a profile.
+        /// The words for treatments in responses of the API, without the synonyms that rules may use.
         public static var descriptions: [String] { keywords.filter { $0.treatment.description == $0.name }.map(\.name) }
 
         /// Reads a treatment; `nil` for an empty text.
