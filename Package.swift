@@ -35,6 +35,14 @@ let packages = [
 /// The modules of the trait `TLS`, most of whose build time is that of BoringSSL, which two of their packages contain.
 let modulesOfTLS: Set = ["Crypto", "NIOSSL", "SwiftASN1", "X509"]
 
+/// The apps, one line each: the engine and the service of an app, as values, with the modules that they import.
+let apps: KeyValuePairs = [
+    "Expense": ["Determinism", "Wire", "Client", "HTTPTypes"],
+    "Reader": ["Determinism", "Wire", "Client", "HTTPTypes"],
+    "Field": ["Determinism", "Wire", "NotesContract", "Client", "HTTPTypes"],
+]
+let appNames = apps.map(\.key)
+
 /// Returns the dependencies on modules, of this package or of others.
 func dependencies(_ modules: [String]) -> [Target.Dependency] {
     modules.map { name in
@@ -111,10 +119,6 @@ let package = Package(
         target("Core", "NotesContract", ["Wire"]),
         target("Core", "Client", ["Determinism", "Wire", "NotesContract", "DequeModule", "HeapModule", "NIOCore"]),
         target("Core", "Scenario", ["Determinism", "LinkModel", "Impairment"]),
-        // The engine and the service of one app each, as values.
-        target("Apps", "Expense", ["Determinism", "Wire", "Client", "HTTPTypes"]),
-        target("Apps", "Reader", ["Determinism", "Wire", "Client", "HTTPTypes"]),
-        target("Apps", "Field", ["Determinism", "Wire", "NotesContract", "Client", "HTTPTypes"]),
         // Files, sockets, clocks and threads.
         target(
             "Drivers", "ConfigFiles",
@@ -150,9 +154,8 @@ let package = Package(
             "Drivers", "Worlds",
             [
                 "Determinism", "Wire", "LinkModel", "TCPModel", "Impairment", "NotesContract", "Client", "Scenario",
-                "Expense", "Reader", "Field", "NotesService", "LiveClient", "DequeModule", "HTTPTypes", "HeapModule",
-                "NIOCore",
-            ]),
+                "NotesService", "LiveClient", "DequeModule", "HTTPTypes", "HeapModule", "NIOCore",
+            ] + appNames),
         target("Drivers", "CommandTraffic", ["ForwardProxy", "CRelay"]),
         target(
             "Drivers", "LiveWorld",
@@ -170,10 +173,7 @@ let package = Package(
         // Deliberate defects; arguments, sessions, texts; traits for tests.
         target(
             "Program", "MutantGallery",
-            [
-                "Determinism", "Client", "Scenario", "Expense", "Reader", "Field", "NotesService", "Worlds",
-                "ScenarioRunner",
-            ]),
+            ["Determinism", "Client", "Scenario", "NotesService", "Worlds", "ScenarioRunner"] + appNames),
         program(
             "Program", "slowlane",
             [
@@ -225,11 +225,6 @@ let package = Package(
             ]),
         tests("Core", "ForwardProxyTests", ["Determinism", "ForwardProxy", "Wire", "TestSupport", "NIOCore"]),
         tests("Core", "ScenarioTests", ["Determinism", "LinkModel", "Scenario", "TestSupport"]),
-        tests("Apps", "ExpenseTests", ["Determinism", "Wire", "Client", "Expense", "TestSupport", "HTTPTypes"]),
-        tests("Apps", "ReaderTests", ["Determinism", "Wire", "Client", "Reader", "TestSupport", "HTTPTypes"]),
-        tests(
-            "Apps", "FieldTests",
-            ["Determinism", "Wire", "NotesContract", "Client", "Field", "TestSupport", "HTTPTypes"]),
         tests(
             "Drivers", "ConfigFilesTests",
             [
@@ -275,9 +270,9 @@ let package = Package(
         tests(
             "Drivers", "WorldsTests",
             [
-                "Determinism", "LinkModel", "Client", "Scenario", "Expense", "Reader", "Field", "ConfigFiles", "Worlds",
-                "ScenarioRunner", "MutantGallery", "TestSupport",
-            ]),
+                "Determinism", "LinkModel", "Client", "Scenario", "ConfigFiles", "Worlds", "ScenarioRunner",
+                "MutantGallery", "TestSupport",
+            ] + appNames),
         tests(
             "Drivers", "LiveWorldTests",
             [
@@ -309,3 +304,8 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+for (name, modules) in apps {
+    package.targets.append(target("Apps", name, modules))
+    package.targets.append(tests("Apps", "\(name)Tests", modules + [name, "TestSupport"]))
+}

@@ -33,16 +33,34 @@ struct PackageGraph: Sendable {
 
     init(_ lines: [Substring]) {
         let text = lines.map { SourceTree.code($0) }.joined(separator: "\n")
-        targets = ["target", "program"].flatMap { function in
+        // The table of apps has one line for each: its name and the modules of its target.
+        let apps = Self.part(of: text, from: "let apps: KeyValuePairs = [", to: "\n]").split(separator: "\n").map {
+            line in
+            let texts = Self.texts(in: line)
+            return Target(layer: "Apps", name: texts[0], modules: Array(texts[1...]))
+        }
+        let declared = ["target", "program"].flatMap { function in
             Self.calls(of: function, in: text).compactMap { call in
-                let texts = Self.texts(in: call.prefix { $0 != "]" })
-                return texts.count < 2 ? nil : Target(layer: texts[0], name: texts[1], modules: Array(texts[2...]))
+                let list = call.prefix { $0 != "]" }
+                let texts = Self.texts(in: list)
+                let hasApps = call.dropFirst(list.count).hasPrefix("] + appNames")
+                return texts.count < 2
+                    ? nil
+                    : Target(
+                        layer: texts[0], name: texts[1],
+                        modules: Array(texts[2...]) + (hasApps ? apps.map(\.name) : []))
             }
         }
-        let table = text.components(separatedBy: "let packages = [").dropFirst().first?.prefix { $0 != "]" } ?? ""
-        let texts = Self.texts(in: table)
+        targets = declared.filter { $0.layer == "Core" } + apps + declared.filter { $0.layer != "Core" }
+        let texts = Self.texts(in: Self.part(of: text, from: "let packages = [", to: "]"))
         packages = Dictionary(
             uniqueKeysWithValues: stride(from: 0, to: texts.count - 1, by: 2).map { (texts[$0], texts[$0 + 1]) })
+    }
+
+    /// Returns the part of a text after a start and before an end.
+    private static func part(of text: String, from start: String, to end: String) -> Substring {
+        let after = text.components(separatedBy: start).dropFirst().first ?? ""
+        return after[..<(after.range(of: end)?.lowerBound ?? after.endIndex)]
     }
 
     /// Returns the texts after the opening parenthesis of each call of a function in the list of targets.

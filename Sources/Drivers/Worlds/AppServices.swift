@@ -1,10 +1,7 @@
 internal import Client
 internal import Determinism
-internal import Expense
-internal import Field
 internal import HTTPTypes
 internal import NotesService
-internal import Reader
 internal import Scenario
 
 /// The service of an app in a run.
@@ -49,22 +46,12 @@ struct ServiceRecord {
     let text: String?
 }
 
-extension Scenario.App {
-    /// The service of the app.
-    fileprivate var service: any AppService.Type {
-        switch self {
-        case .expense: ExpenseService.self
-        case .reader: ReaderService.self
-        case .field: FieldService.self
-        }
-    }
-}
-
 /// The services of a run's apps, as one service beside the notes.
 struct AppServices: Sendable {
     /// The paths of the collections of all services, with a slash at their ends.
     private static let collectionPaths: [[UInt8]] = Scenario.App.allCases.flatMap { app in
-        app.service.recordCollections.map { Array("\(app.service.basePath)/\($0)/".utf8) }
+        let service = HostedApp(app).service
+        return service.recordCollections.map { Array("\(service.basePath)/\($0)/".utf8) }
     }
 
     private let services: [Scenario.App: any AppService]
@@ -76,7 +63,7 @@ struct AppServices: Sendable {
         _ scenario: Scenario, users: [String], names: inout [(row: String, uuid: String)], ids: RandomIdentifiers
     ) throws(SetupError) {
         var services: [Scenario.App: any AppService] = [:]
-        for app in scenario.apps { services[app] = app.service.init() }
+        for app in scenario.apps { services[app] = HostedApp(app).service.init() }
         self.services = services
         var keys: [String: String] = [:]
         for record in scenario.records {

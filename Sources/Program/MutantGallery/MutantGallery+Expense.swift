@@ -143,3 +143,15 @@ extension MutantGallery {
         ) { $0.expense.repeatsForbiddenWrites = true },
     ]
 }
+
+extension RunMutant {
+    /// Creates a mutant of the expense app.
+    fileprivate static func expense(
+        _ name: String, _ defect: String, origin: String, by detector: Detector, in runs: [String],
+        _ change: @escaping @Sendable (inout RunBehavior) -> Void
+    ) -> RunMutant {
+        RunMutant(
+            name, of: .app(.expense), defect, origin: origin, by: detector, broken: .visibleState, in: runs,
+            change: change)
+    }
+}

@@ -189,3 +189,15 @@ extension MutantGallery {
         ) { $0.field.languageChange = .pull },
     ]
 }
+
+extension RunMutant {
+    /// Creates a mutant of the field app.
+    fileprivate static func field(
+        _ name: String, _ defect: String, origin: String, by detector: Detector, in runs: [String],
+        _ change: @escaping @Sendable (inout RunBehavior) -> Void
+    ) -> RunMutant {
+        RunMutant(
+            name, of: .app(.field), defect, origin: origin, by: detector, broken: .noLostWrite, in: runs,
+            change: change)
+    }
+}

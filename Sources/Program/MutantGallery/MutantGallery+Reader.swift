@@ -215,3 +215,15 @@ extension MutantGallery {
         ) { $0.showsPushNotices = false },
     ]
 }
+
+extension RunMutant {
+    /// Creates a mutant of the reader.
+    fileprivate static func reader(
+        _ name: String, _ defect: String, origin: String, by detector: Detector, in runs: [String],
+        _ change: @escaping @Sendable (inout RunBehavior) -> Void
+    ) -> RunMutant {
+        RunMutant(
+            name, of: .app(.reader), defect, origin: origin, by: detector, broken: .visibleState, in: runs,
+            change: change)
+    }
+}

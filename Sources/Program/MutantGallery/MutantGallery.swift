@@ -49,36 +49,6 @@ extension RunMutant {
         RunMutant(
             name, of: .server, defect, origin: origin, by: detector, broken: broken, in: runs, change: change)
     }
-
-    /// Creates a mutant of the expense app.
-    static func expense(
-        _ name: String, _ defect: String, origin: String, by detector: Detector, in runs: [String],
-        _ change: @escaping @Sendable (inout RunBehavior) -> Void
-    ) -> RunMutant {
-        RunMutant(
-            name, of: .app(.expense), defect, origin: origin, by: detector, broken: .visibleState, in: runs,
-            change: change)
-    }
-
-    /// Creates a mutant of the reader.
-    static func reader(
-        _ name: String, _ defect: String, origin: String, by detector: Detector, in runs: [String],
-        _ change: @escaping @Sendable (inout RunBehavior) -> Void
-    ) -> RunMutant {
-        RunMutant(
-            name, of: .app(.reader), defect, origin: origin, by: detector, broken: .visibleState, in: runs,
-            change: change)
-    }
-
-    /// Creates a mutant of the field app.
-    static func field(
-        _ name: String, _ defect: String, origin: String, by detector: Detector, in runs: [String],
-        _ change: @escaping @Sendable (inout RunBehavior) -> Void
-    ) -> RunMutant {
-        RunMutant(
-            name, of: .app(.field), defect, origin: origin, by: detector, broken: .noLostWrite, in: runs,
-            change: change)
-    }
 }
 
 extension AppState {

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
 internal import MutantGallery
+internal import Scenario
 internal import ScenarioRunner
 
 /// `slowlane mutation-test`.
@@ -18,7 +19,8 @@ struct MutationTestCommand: AsyncParsableCommand {
               slowlane mutation-test --shrink
               slowlane mutation-test scenarios/mine.yaml
 
-            A mutant is a client (the sync client, or the expense, reader or field app) or a server with one deliberate \
+            A mutant is a client (the sync client, or the \
+            \(ScenarioFormat.text(of: .choice(Scenario.App.allCases.map(\.rawValue)))) app) or a server with one deliberate \
             defect. Every built-in scenario must \
             pass without mutants, in simulation and with all API contracts. Each mutant must be detected by the \
             invariant or expectation that '--list' names, and by at least two scenarios. It runs in one scenario after \

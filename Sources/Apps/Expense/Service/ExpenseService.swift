@@ -41,9 +41,9 @@ public final class ExpenseService: Sendable {
     }
 
     /// The path of the service, without a slash at its end.
-    public static let basePath = "/expense"
+    public static let basePath = ExpenseEngine.basePath
     /// The header field with the value `1` that each response has.
-    public static let markerField = HTTPField.Name("Slowlane-Expense")!
+    public static let markerField = HTTPField.Name(ExpenseEngine.markerField)!
     static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
     static let replayed = HTTPField.Name("Idempotency-Replayed")!
 

@@ -47,9 +47,9 @@ public final class FieldService: Sendable {
     }
 
     /// The path of the service, without a slash at its end.
-    public static let basePath = "/field"
+    public static let basePath = FieldEngine.basePath
     /// The header field with the value `1` that each response has.
-    public static let markerField = HTTPField.Name("Slowlane-Field")!
+    public static let markerField = HTTPField.Name(FieldEngine.markerField)!
     /// The header field with the milliseconds since 1970 of the server's clock that each response has.
     public static let timeField = HTTPField.Name("Slowlane-Field-Time")!
     /// The delay before a client asks for events again, in milliseconds.

@@ -49,9 +49,9 @@ public final class ReaderService: Sendable {
     }
 
     /// The path of the service, without a slash at its end.
-    public static let basePath = "/reader"
+    public static let basePath = ReaderEngine.basePath
     /// The header field with the value `1` that each response has.
-    public static let markerField = HTTPField.Name("Slowlane-Reader")!
+    public static let markerField = HTTPField.Name(ReaderEngine.markerField)!
     static let idempotencyKey = HTTPField.Name("Idempotency-Key")!
     static let replayed = HTTPField.Name("Idempotency-Replayed")!
 
