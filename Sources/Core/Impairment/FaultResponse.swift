@@ -17,7 +17,7 @@ public struct FaultResponse: Hashable, Sendable {
         }
     }
 
-    /// The status code, 200 to 599.
+    /// The status code, one of ``statuses``.
     public var status: Int
     /// The reason phrase; the standard one of the status if it is empty.
     public var reason: String
@@ -27,6 +27,8 @@ public struct FaultResponse: Hashable, Sendable {
     /// The body, at most ``bodyBytesMax`` bytes. It is not sent in response to HEAD, or with status 204 or 304.
     public var body: [UInt8]
 
+    /// The possible status codes.
+    public static let statuses = 200...599
     /// The greatest size of a body, 1 MiB.
     public static let bodyBytesMax = 1 << 20
 
@@ -40,7 +42,7 @@ public struct FaultResponse: Hashable, Sendable {
 
     /// The reason why the response cannot be sent; `nil` if it can.
     public var problem: String? {
-        guard (200...599).contains(status) else { return "the status of a response must be 200 to 599" }
+        guard Self.statuses.contains(status) else { return "the status of a response must be 200 to 599" }
         guard body.count <= Self.bodyBytesMax else { return "the body of a response must have at most 1 MiB" }
         do throws(HTTPError) {
             _ = try head(for: nil)

@@ -289,7 +289,7 @@ public enum FaultExpression {
                     try reader.integer(1...countMax, "a number of bytes per second, such as 'throttle 200'")))
         case "respond":
             var reply = FaultResponse(
-                status: try reader.integer(200...599, "a status from 200 to 599, such as 'respond 503'"))
+                status: try reader.integer(FaultResponse.statuses, "a status from 200 to 599, such as 'respond 503'"))
             try readFields(&reader, &reply)
             if let problem = reply.problem { throw reader.parseError(word, problem) }
             return .respond(reply)

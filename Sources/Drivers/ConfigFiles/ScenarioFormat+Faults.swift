@@ -91,7 +91,7 @@ extension ScenarioFormat {
     private static let respond = FormatMapping<FaultResponse>(
         "respond", "'respond'",
         [
-            .required("status", \.status, .integer(200...599), "The status."),
+            .required("status", \.status, .integer(FaultResponse.statuses), "The status."),
             .key("headers", \.arguments, .headers, default: [], as: "none", "Header fields."),
             .key("body", \.text, .text, default: "", as: "empty", "The body."),
         ], blank: { _ in FaultResponse(status: 200) })

@@ -30,6 +30,10 @@ struct JSONSchema: Sendable {
 
     static func integer(min: Int64? = nil, max: Int64? = nil) -> JSONSchema { number("integer", min, max) }
 
+    static func integer(in range: ClosedRange<Int>) -> JSONSchema {
+        integer(min: Int64(range.lowerBound), max: Int64(range.upperBound))
+    }
+
     static func number(min: Int64? = nil, max: Int64? = nil) -> JSONSchema { number("number", min, max) }
 
     private static func number(_ type: String, _ min: Int64?, _ max: Int64?) -> JSONSchema {

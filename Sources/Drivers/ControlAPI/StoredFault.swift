@@ -52,7 +52,7 @@ struct StoredFault {
         .optional("respond", .object(replyFields, isClosed: true)),
     ]
     private static let replyFields: [JSONField] = [
-        .required("status", .integer(min: 200, max: 599)),
+        .required("status", .integer(in: FaultResponse.statuses)),
         .optional("headers", .object.with(["additionalProperties": ["type": ["string", "integer"]]])),
         .optional("body", .text, "At most 1 MiB."),
     ]
