@@ -32,7 +32,7 @@ final class ConnectionSlot: Sendable {
 }
 
 /// The open connections of a server, at most ``max`` of them.
-final class ConnectionSlots: Sendable {
+final class ConnectionTable: Sendable {
     private struct State {
         var slots: [ObjectIdentifier: ConnectionSlot] = [:]
         var isClosed = false

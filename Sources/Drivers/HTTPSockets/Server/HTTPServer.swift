@@ -1,6 +1,6 @@
 //  HTTPSockets/Server: an HTTP/1.1 server for the programs of this package.
 //
-//  Owns: binding, starting and stopping; connections and their slots; handler tasks; limits on all connections
+//  Owns: binding, starting and stopping; the table of connections; handler tasks; limits on all connections
 //  together.
 //
 //  Does not own: the decisions about one connection and its limits (Wire), the content of responses.
@@ -15,12 +15,12 @@ public final class HTTPServer: Sendable {
     /// The bound port.
     public let port: Int
     private let listener: any Channel
-    private let slots: ConnectionSlots
+    private let connections: ConnectionTable
 
-    private init(port: Int, listener: any Channel, slots: ConnectionSlots) {
+    private init(port: Int, listener: any Channel, connections: ConnectionTable) {
         self.port = port
         self.listener = listener
-        self.slots = slots
+        self.connections = connections
     }
 
     /// A request handler.
@@ -43,7 +43,7 @@ public final class HTTPServer: Sendable {
         host: String, port: Int, addressOption: String = "--listen", portOption: String? = nil, limits: Limits,
         defaultHeaders: HTTPFields = [:], on group: (any EventLoopGroup)? = nil, respond: @escaping Handler
     ) async throws(BindError) -> HTTPServer {
-        let slots = ConnectionSlots(max: limits.connectionsMax)
+        let connections = ConnectionTable(max: limits.connectionsMax)
         let budget = BodyBudget(limits.bodiesBytesMax)
         var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: Int32(limits.backlogMax))
@@ -65,12 +65,12 @@ public final class HTTPServer: Sendable {
         bootstrap = bootstrap.childChannelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
                 try channel.pipeline.syncOperations.addHandler(
-                    HTTPServerConnection(channel, limits, defaultHeaders, slots, budget, respond))
+                    HTTPServerConnection(channel, limits, defaultHeaders, connections, budget, respond))
             }
         }
         do {
             let listener = try await bootstrap.bind(host: host, port: port).get()
-            return HTTPServer(port: listener.localAddress?.port ?? port, listener: listener, slots: slots)
+            return HTTPServer(port: listener.localAddress?.port ?? port, listener: listener, connections: connections)
         } catch {
             throw BindError(
                 error, host: host, port: port, addressOption: addressOption, portOption: portOption ?? addressOption)
@@ -80,6 +80,6 @@ public final class HTTPServer: Sendable {
     /// Closes the listener and all connections; requests in progress get no response.
     public func stop() async {
         try? await listener.close()
-        await slots.closeAll()
+        await connections.closeAll()
     }
 }

@@ -21,7 +21,7 @@ final class HTTPServerConnection: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     private let limits: HTTPServer.Limits
-    private let slots: ConnectionSlots
+    private let connections: ConnectionTable
     private let budget: BodyBudget
     private let respond: HTTPServer.Handler
     private let slot: ConnectionSlot
@@ -39,12 +39,12 @@ final class HTTPServerConnection: ChannelInboundHandler {
     private var partProducer: CheckedContinuation<Bool, Never>?
 
     init(
-        _ channel: any Channel, _ limits: HTTPServer.Limits, _ defaultHeaders: HTTPFields, _ slots: ConnectionSlots,
-        _ budget: BodyBudget, _ respond: @escaping HTTPServer.Handler
+        _ channel: any Channel, _ limits: HTTPServer.Limits, _ defaultHeaders: HTTPFields,
+        _ connections: ConnectionTable, _ budget: BodyBudget, _ respond: @escaping HTTPServer.Handler
     ) {
         self.channel = channel
         self.limits = limits
-        self.slots = slots
+        self.connections = connections
         self.budget = budget
         self.respond = respond
         slot = ConnectionSlot(channel)
@@ -56,11 +56,11 @@ final class HTTPServerConnection: ChannelInboundHandler {
     // MARK: Channel events
 
     func channelActive(context: ChannelHandlerContext) {
-        if slots.admit(slot) { run() } else { run { $0.refuse(at: $1) } }
+        if connections.admit(slot) { run() } else { run { $0.refuse(at: $1) } }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        slots.remove(slot)
+        connections.remove(slot)
         run { $0.connectionClosed(at: $1) }
         resumeProducer(false)
         task?.cancel()
@@ -203,7 +203,7 @@ final class HTTPServerConnection: ChannelInboundHandler {
         reservation = nil
         slot.isBusy.store(false, ordering: .relaxed)
         guard machine.hasBufferedInput, !slot.isAuthenticated.load(ordering: .relaxed) else { return }
-        let pause = limits.pipeliningPause(connections: slots.count)
+        let pause = limits.pipeliningPause(connections: connections.count)
         if pause >= .milliseconds(1) { machine.pauseInput(until: Self.now + pause) }
     }
 
