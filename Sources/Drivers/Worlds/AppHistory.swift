@@ -4,7 +4,7 @@ public import Scenario
 /// The view of an app as history events.
 public struct AppHistory: Sendable {
     private var view: AppView?
-    private var belief: Reachability.Belief?
+    private var belief: ConnectivityEstimate.Belief?
 
     /// Creates an empty view.
     public init() {}
@@ -20,7 +20,7 @@ public struct AppHistory: Sendable {
         return .belief(device: device, Self.belief(view.connectivity))
     }
 
-    private static func belief(_ belief: Reachability.Belief) -> History.Belief {
+    private static func belief(_ belief: ConnectivityEstimate.Belief) -> History.Belief {
         switch belief {
         case .online: .online
         case .interfaceDown: .interfaceDown

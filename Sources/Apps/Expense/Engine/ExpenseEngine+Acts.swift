@@ -63,7 +63,7 @@ extension ExpenseEngine {
             wantsUpdates = true
             needsSignIn = false
             retryAt = nil
-            reachability.hurryProbe(at: now)
+            connectivity.hurryProbe(at: now)
         }
         pump(at: now)
     }

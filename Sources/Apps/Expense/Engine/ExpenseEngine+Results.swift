@@ -8,7 +8,7 @@ extension ExpenseEngine {
     public mutating func responseReceived(_ response: ExpenseEngineResponse, to number: Int, at now: Instant) {
         guard let activity = exchanges.removeValue(forKey: number) else { return }
         let wasOffline = isOffline
-        reachability.responseReceived()
+        connectivity.responseReceived()
         if let seconds = response.retryAfterSeconds, !(200...299).contains(response.status) {
             notBefore = max(notBefore ?? now, now + .seconds(Int64(seconds)))
         }
@@ -32,7 +32,7 @@ extension ExpenseEngine {
     public mutating func requestFailed(_ number: Int, wasSent: Bool, at now: Instant) {
         guard let activity = exchanges.removeValue(forKey: number) else { return }
         let wasOffline = isOffline
-        reachability.requestFailed(at: now, random: &random)
+        connectivity.requestFailed(at: now, random: &random)
         lost(activity, wasSent: wasSent, at: now)
         connectivityChanged(from: wasOffline, at: now)
         pump(at: now)

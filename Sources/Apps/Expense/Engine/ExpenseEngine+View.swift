@@ -14,7 +14,7 @@ extension ExpenseEngine {
         }
         return AppView(
             rows: rows, outbox: writes.count, screen: visibleScreen(hasErrors: items.contains { $0.error != nil }),
-            connectivity: reachability.belief)
+            connectivity: connectivity.belief)
     }
 
     private struct Item {

@@ -71,7 +71,7 @@ public struct ExpenseEngine: Sendable {
     /// The history of the server's updates; `nil` before the first read.
     var history: String?
 
-    var reachability = Reachability()
+    var connectivity = ConnectivityEstimate()
     var screen = Screen.list
     var page = PageState.loading
     /// Whether the visible page is to be read.
@@ -139,7 +139,7 @@ public struct ExpenseEngine: Sendable {
     // MARK: State
 
     /// Whether the device is offline, as far as the client knows.
-    public var isOffline: Bool { reachability.isOffline }
+    public var isOffline: Bool { connectivity.isOffline }
 
     /// The number of queued writes.
     public var outbox: Int { writes.count }
@@ -160,10 +160,10 @@ public struct ExpenseEngine: Sendable {
         var next = Instant.never
         if let toast { next = min(next, toast.until) }
         if let commitAt = commits.retryAt { return min(next, commitAt) }
-        if !commits.isAwaited, !needsSignIn, !reachability.isOffline || reachability.needsProbe {
-            if reachability.needsProbe {
+        if !commits.isAwaited, !needsSignIn, !connectivity.isOffline || connectivity.needsProbe {
+            if connectivity.needsProbe {
                 // An exchange in flight serves as the probe.
-                if exchanges.isEmpty, let probe = reachability.probeAt { next = min(next, probe) }
+                if exchanges.isEmpty, let probe = connectivity.probeAt { next = min(next, probe) }
             } else {
                 if let notBefore { next = min(next, notBefore) }
                 if let retryAt, hasQueuedWork { next = min(next, retryAt) }
@@ -184,14 +184,14 @@ public struct ExpenseEngine: Sendable {
 
     /// The client has started.
     public mutating func started(isInterfaceUp: Bool, at now: Instant) {
-        reachability = Reachability(isInterfaceUp: isInterfaceUp)
+        connectivity = ConnectivityEstimate(isInterfaceUp: isInterfaceUp)
         pump(at: now)
     }
 
     /// The interface has come up or gone down.
     public mutating func interfaceChanged(isUp: Bool, at now: Instant) {
         let wasOffline = isOffline
-        reachability.interfaceChanged(isUp: isUp)
+        connectivity.interfaceChanged(isUp: isUp)
         if !isUp {
             // Their connections are lost with the interface, and the outcome of a write is unknown.
             for (number, activity) in exchanges.sorted(by: { $0.key < $1.key }) {
@@ -236,12 +236,12 @@ public struct ExpenseEngine: Sendable {
     mutating func pump(at now: Instant) {
         if let change = commits.begin() { actions.append(.commit(change)) }
         if commits.isAwaited || needsSignIn { return }
-        if reachability.needsProbe {
-            guard exchanges.isEmpty, let at = reachability.probeAt, at <= now else { return }
-            reachability.probeSent()
+        if connectivity.needsProbe {
+            guard exchanges.isEmpty, let at = connectivity.probeAt, at <= now else { return }
+            connectivity.probeSent()
             return send(.probe)
         }
-        guard !reachability.isOffline, notBefore.map({ $0 <= now }) ?? true else { return }
+        guard !connectivity.isOffline, notBefore.map({ $0 <= now }) ?? true else { return }
         for form in wantedQueries.sorted() where !sendsForm {
             wantedQueries.remove(form)
             send(.query(form: form))

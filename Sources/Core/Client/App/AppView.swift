@@ -77,10 +77,10 @@ public struct AppView: Hashable, Sendable {
     /// The visible screen.
     public let screen: Screen
     /// The belief about connectivity.
-    public let connectivity: Reachability.Belief
+    public let connectivity: ConnectivityEstimate.Belief
 
     /// Creates a view.
-    public init(rows: [Row], outbox: Int, screen: Screen, connectivity: Reachability.Belief) {
+    public init(rows: [Row], outbox: Int, screen: Screen, connectivity: ConnectivityEstimate.Belief) {
         self.rows = rows
         self.outbox = outbox
         self.screen = screen

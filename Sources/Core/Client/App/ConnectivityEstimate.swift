@@ -4,7 +4,7 @@ public import Determinism
 ///
 /// Offline is a derived state: the interface is down, or several requests in a row have failed over some time. Then only
 /// probes are sent, with growing delays, until one gets a response.
-public struct Reachability: Sendable {
+public struct ConnectivityEstimate: Sendable {
     /// The number of failures in a row that may mean that the device is offline.
     public static let failuresMin = 3
     /// The time that these failures must span.
