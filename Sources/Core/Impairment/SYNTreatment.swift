@@ -1,5 +1,5 @@
 /// The treatment of a client's SYN.
-public enum Reachability: Hashable, Sendable {
+public enum SYNTreatment: Hashable, Sendable {
     /// The SYN gets a SYN-ACK.
     case open
     /// The SYN or its SYN-ACK is lost: connecting times out.

@@ -42,7 +42,7 @@ extension SharedLink {
     }
 
     /// The treatment of new clients.
-    public var reachability: Reachability {
+    public var synTreatment: SYNTreatment {
         if tcp.conditions.connectionPolicy.refusesConnections { return .refused }
         return hasOutage(.up) || hasOutage(.down) ? .blackholed : .open
     }

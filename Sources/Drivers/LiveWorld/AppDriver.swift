@@ -10,7 +10,7 @@ internal import Worlds
 /// A device with an app.
 actor AppDriver: ClientDriver {
     nonisolated let name: String
-    let world: World
+    let world: LiveRunWorld
     let link: DeviceLink
     var isStopped = false
     private var user: String
@@ -32,7 +32,8 @@ actor AppDriver: ClientDriver {
     private static let prepareMax = Duration.seconds(60)
 
     init(
-        _ app: Scenario.App, _ device: Scenario.Device, in world: World, _ behavior: RunBehavior, _ folder: RunFolder,
+        _ app: Scenario.App, _ device: Scenario.Device, in world: LiveRunWorld, _ behavior: RunBehavior,
+        _ folder: RunFolder,
         server: LiveServer.Address
     ) async throws {
         self.app = app

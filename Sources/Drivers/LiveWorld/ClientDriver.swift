@@ -3,7 +3,7 @@ internal import Scenario
 
 /// A device in real time whose client runs in this process: its link, its store's file, and its client while that runs.
 protocol ClientDriver: LiveDevice, Actor {
-    var world: World { get }
+    var world: LiveRunWorld { get }
     var link: DeviceLink { get }
     /// Whether the run has ended.
     var isStopped: Bool { get set }
@@ -28,7 +28,7 @@ protocol ClientDriver: LiveDevice, Actor {
     func reportActivity() async throws
 }
 
-extension World {
+extension LiveRunWorld {
     /// Records an activity of a process of a device's client.
     func activity<Change>(
         _ activity: ClientActivity<Change>, digest: (Change) -> UInt64, of device: String, process: Int
@@ -45,7 +45,7 @@ extension World {
 }
 
 extension ClientDriver {
-    func execute(_ order: World.Order) async {
+    func execute(_ order: LiveRunWorld.Order) async {
         if await link.execute(order) { return }
         switch order.action {
         case .prepare: await prepare()

@@ -9,7 +9,7 @@ internal import Worlds
 /// A device with the sync client.
 actor DeviceDriver: ClientDriver {
     nonisolated let name: String
-    let world: World
+    let world: LiveRunWorld
     let link: DeviceLink
     var isStopped = false
     private let user: String
@@ -34,7 +34,7 @@ actor DeviceDriver: ClientDriver {
     private static let prepareMax = Duration.seconds(60)
 
     init(
-        _ device: Scenario.Device, in world: World, _ behavior: RunBehavior, _ folder: RunFolder,
+        _ device: Scenario.Device, in world: LiveRunWorld, _ behavior: RunBehavior, _ folder: RunFolder,
         server: LiveServer.Address
     ) async throws {
         name = device.name

@@ -13,13 +13,14 @@ final class DeviceLink: Sendable {
     typealias ExchangeReporter = @Sendable (ExchangeEvent, Int) -> ExchangeFault?
 
     private let name: String
-    private let world: World
+    private let world: LiveRunWorld
     private let proxy: Proxy
     private let resolves = Mutex(true)
 
     /// Starts the proxy.
     init(
-        of device: Scenario.Device, in world: World, server: LiveServer.Address, report: @escaping ExchangeReporter
+        of device: Scenario.Device, in world: LiveRunWorld, server: LiveServer.Address,
+        report: @escaping ExchangeReporter
     ) async throws {
         let name = device.name
         self.name = name
@@ -41,7 +42,7 @@ final class DeviceLink: Sendable {
     }
 
     /// Starts the proxy of a client of this process, which reports exchanges to the world.
-    convenience init(of device: Scenario.Device, in world: World, server: LiveServer.Address) async throws {
+    convenience init(of device: Scenario.Device, in world: LiveRunWorld, server: LiveServer.Address) async throws {
         let name = device.name
         try await self.init(of: device, in: world, server: server) { world.exchange(of: name, $0, port: $1) }
     }
@@ -53,7 +54,7 @@ final class DeviceLink: Sendable {
     var isNameResolved: Bool { resolves.withLock { $0 } }
 
     /// Executes an order that concerns the link only. Returns whether it was one.
-    func execute(_ order: World.Order) async -> Bool {
+    func execute(_ order: LiveRunWorld.Order) async -> Bool {
         switch order.action {
         case .setConditions(_, let conditions, link: _):
             resolves.withLock { $0 = conditions.connectionPolicy != .dns }

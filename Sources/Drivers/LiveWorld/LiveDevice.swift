@@ -3,7 +3,7 @@ protocol LiveDevice: Sendable {
     var name: String { get }
 
     /// Executes an order.
-    func execute(_ order: World.Order) async
+    func execute(_ order: LiveRunWorld.Order) async
 
     /// Ends the client and the proxy.
     func stop() async

@@ -47,7 +47,7 @@ public enum LiveRun {
         let notes =
             scenario.server == .builtIn
             ? try RunServer(scenario, seed: seed, path: folder.path("server.db"), behavior: behavior.server) : nil
-        let world = try World(scenario, seed: seed, notes, showsPushNotices: behavior.showsPushNotices)
+        let world = try LiveRunWorld(scenario, seed: seed, notes, showsPushNotices: behavior.showsPushNotices)
         let server = try await LiveServer.start(scenario, notes, world, folder)
         var outputs: [ProgramOutput] = []
         do {
@@ -69,7 +69,7 @@ public enum LiveRun {
 
     /// Runs a scenario; returns the output of its devices' programs.
     private static func run(
-        _ scenario: Scenario, _ world: World, _ behavior: RunBehavior, _ folder: RunFolder,
+        _ scenario: Scenario, _ world: LiveRunWorld, _ behavior: RunBehavior, _ folder: RunFolder,
         _ server: LiveServer.Address, _ onEvent: @escaping @Sendable (History.Entry) -> Void
     ) async throws -> [ProgramOutput] {
         var devices: [any LiveDevice] = []

@@ -11,7 +11,7 @@ internal import Worlds
 
 /// The director and the recorder of a run in real time. Drivers report facts from any thread; orders for an actor are
 /// executed in order by the actor's driver.
-final class World: Sendable {
+final class LiveRunWorld: Sendable {
     /// An order for the driver of a device or writer.
     struct Order: Sendable {
         let action: ScenarioDirector.Action

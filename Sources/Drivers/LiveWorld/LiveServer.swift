@@ -23,7 +23,7 @@ enum LiveServer: Sendable {
 
     /// Starts the server of a scenario, and waits until it is ready.
     static func start(
-        _ scenario: Scenario, _ notes: RunServer?, _ world: World, _ folder: RunFolder
+        _ scenario: Scenario, _ notes: RunServer?, _ world: LiveRunWorld, _ folder: RunFolder
     ) async throws -> LiveServer {
         switch scenario.server {
         case .run(let program, let ready):

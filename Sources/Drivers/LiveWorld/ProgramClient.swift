@@ -11,12 +11,14 @@ internal import Worlds
 /// A thread owns the process and the protocol; orders reach the thread through a queue.
 final class ProgramClient: LiveDevice {
     let name: String
-    private let world: World
+    private let world: LiveRunWorld
     private let link: DeviceLink
     private let ledger: Mutex<ProgramLedger>
     private let loop: ProgramClientLoop
 
-    init(_ device: Scenario.Device, in world: World, _ folder: RunFolder, server: LiveServer.Address) async throws {
+    init(
+        _ device: Scenario.Device, in world: LiveRunWorld, _ folder: RunFolder, server: LiveServer.Address
+    ) async throws {
         guard case .run(let program, let adapter) = device.client else {
             throw SetupError("\(device.name) has no program")
         }
@@ -83,7 +85,7 @@ final class ProgramClient: LiveDevice {
 
     // MARK: Orders
 
-    func execute(_ order: World.Order) async {
+    func execute(_ order: LiveRunWorld.Order) async {
         if await link.execute(order) { return }
         switch order.action {
         case .prepare:
@@ -102,19 +104,19 @@ final class ProgramClient: LiveDevice {
 
     // MARK: Facts from the thread
 
-    func started(_ act: ScenarioDirector.ActID, _ order: World.Order) {
+    func started(_ act: ScenarioDirector.ActID, _ order: LiveRunWorld.Order) {
         world.executed(order)
         ledger.withLock { $0.shows(nil) }
         world.finished(act)
     }
 
-    func killed(_ act: ScenarioDirector.ActID, _ order: World.Order) {
+    func killed(_ act: ScenarioDirector.ActID, _ order: LiveRunWorld.Order) {
         world.withRecorder { _ in ((), ledger.withLock { $0.killed() }) }
         world.executed(order)
         world.finished(act)
     }
 
-    func performing(_ order: World.Order) { world.executed(order) }
+    func performing(_ order: LiveRunWorld.Order) { world.executed(order) }
 
     /// Returns an act as the program gets it; a note has its name before it is visible.
     func act(of action: Scenario.Action, newRecord: String) throws -> AdapterAct {

@@ -17,9 +17,9 @@ final class ProgramClientLoop: Sendable {
     /// What the thread is to do.
     enum Order: Sendable {
         case prepare(CheckedContinuation<Bool, Never>)
-        case start(ScenarioDirector.ActID, World.Order)
-        case kill(ScenarioDirector.ActID, World.Order)
-        case perform(ScenarioDirector.ActID, World.Order, Scenario.Action)
+        case start(ScenarioDirector.ActID, LiveRunWorld.Order)
+        case kill(ScenarioDirector.ActID, LiveRunWorld.Order)
+        case perform(ScenarioDirector.ActID, LiveRunWorld.Order, Scenario.Action)
         case notify(AdapterAct)
         /// The number of exchanges that have not ended.
         case exchanges(Int)

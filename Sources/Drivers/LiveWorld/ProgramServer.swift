@@ -45,7 +45,7 @@ final class ProgramServer: Sendable {
 
     /// Starts the program on a free port (`PORT`), or the port of the URL `ready`, and waits until it is ready.
     static func start(
-        _ program: Scenario.Program, ready: String?, _ world: World, _ folder: RunFolder
+        _ program: Scenario.Program, ready: String?, _ world: LiveRunWorld, _ folder: RunFolder
     ) async throws -> ProgramServer {
         let url = ready.flatMap { ServerURL($0) }
         var port = url?.port
@@ -88,7 +88,7 @@ final class ProgramServer: Sendable {
 
     // MARK: The thread
 
-    private func watch(_ process: ChildProgram, _ world: World) {
+    private func watch(_ process: ChildProgram, _ world: LiveRunWorld) {
         BlockedSignals.blockPipe()
         while !state.withLock(\.isStopping) {
             let end = process.takeEnd()

@@ -23,7 +23,7 @@ struct ProgramSession: ~Copyable {
     private var process: ChildProgram?
     private let origin = ContinuousClock.now
     /// The start of a process that has not accepted acts yet.
-    private var starting: (act: ScenarioDirector.ActID, order: World.Order)?
+    private var starting: (act: ScenarioDirector.ActID, order: LiveRunWorld.Order)?
     /// The act that the program performs.
     private var acting: (act: ScenarioDirector.ActID, action: Scenario.Action)?
     private var preparing: (deadline: Instant, continuation: CheckedContinuation<Bool, Never>)?

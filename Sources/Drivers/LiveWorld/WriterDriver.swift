@@ -8,12 +8,12 @@ internal import Worlds
 /// A writer in real time: requests to the server, each on a connection of its own.
 actor WriterDriver {
     nonisolated let name: String
-    private let world: World
+    private let world: LiveRunWorld
     private let user: String
     private let call: HTTPCall
     private var client: WriterClient
 
-    init(_ writer: Scenario.Writer, in world: World, server: LiveServer.Address) {
+    init(_ writer: Scenario.Writer, in world: LiveRunWorld, server: LiveServer.Address) {
         name = writer.name
         self.world = world
         user = writer.user
@@ -24,7 +24,7 @@ actor WriterDriver {
     }
 
     /// Executes an order.
-    func execute(_ order: World.Order) async {
+    func execute(_ order: LiveRunWorld.Order) async {
         guard case .perform(let act, actor: _, let action) = order.action else { return }
         world.executed(order)
         do {

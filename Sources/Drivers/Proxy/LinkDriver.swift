@@ -63,13 +63,13 @@ final class LinkDriver {
     var onTimelineChange: (TimelineRun.Position) -> Void = { _ in }
     private var lastTimelineChange: Int?
 
-    /// Called when ``reachability`` changes.
-    var onReachabilityChange: (Reachability) -> Void = { _ in }
+    /// Called when ``synTreatment`` changes.
+    var onSYNTreatmentChange: (SYNTreatment) -> Void = { _ in }
     /// The sockets of datagrams, if the proxy forwards them.
     var datagramPort: DatagramPort?
     /// The same for the destinations of a forward proxy.
     var forwardDatagrams: ForwardDatagrams?
-    private var lastReachability: Reachability
+    private var lastSYNTreatment: SYNTreatment
     private let onExchange: (@Sendable (ExchangeEvent) -> Void)?
     private let exchangeController: (@Sendable (ExchangeEvent, Int) -> ExchangeFault?)?
     private let onPacket: (@Sendable (PacketEvent) -> Void)?
@@ -123,7 +123,7 @@ final class LinkDriver {
         if let timeline = configuration.timeline {
             link.startTimeline(timeline, from: configuration.timelineStart?.offsetNow ?? .zero, at: .start)
         }
-        lastReachability = link.reachability
+        lastSYNTreatment = link.synTreatment
         lastConditions = link.conditions
         lastTimelineChange = link.timelineChangeCount
         timerIndex = timerQueue.register(self)
@@ -141,7 +141,7 @@ final class LinkDriver {
     var conditions: Conditions { link.conditions }
 
     /// The treatment of new connections.
-    var reachability: Reachability { link.reachability }
+    var synTreatment: SYNTreatment { link.synTreatment }
 
     /// Whether connections may bypass the link.
     var isPassThrough: Bool { link.isPassThrough }
@@ -456,13 +456,13 @@ final class LinkDriver {
             onPacket?(event)
             send(.packet(event), .packets)
         }
-        if !observers.isEmpty, link.conditions != lastConditions || link.reachability != lastReachability {
+        if !observers.isEmpty, link.conditions != lastConditions || link.synTreatment != lastSYNTreatment {
             lastConditions = link.conditions
-            send(.conditions(lastConditions, link.reachability), .conditions)
+            send(.conditions(lastConditions, link.synTreatment), .conditions)
         }
-        if link.reachability != lastReachability {
-            lastReachability = link.reachability
-            onReachabilityChange(lastReachability)
+        if link.synTreatment != lastSYNTreatment {
+            lastSYNTreatment = link.synTreatment
+            onSYNTreatmentChange(lastSYNTreatment)
         }
         datagramPort?.updateRefusal()
         forwardDatagrams?.updateRefusal()

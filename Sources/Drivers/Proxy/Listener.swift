@@ -24,8 +24,8 @@ final class Listener {
     private var configuredAddress: SocketAddress
     private var portHold: PortHold?
     private var channel: (any Channel)?
-    private var target = Reachability.open
-    private var current = Reachability.refused
+    private var target = SYNTreatment.open
+    private var current = SYNTreatment.refused
     /// Whether a bind or close is under way.
     private var isTransitioning = false
     private var hasListened = false
@@ -79,10 +79,10 @@ final class Listener {
     }
 
     /// Sets the treatment of new connections. The future succeeds when it is in effect.
-    func set(_ reachability: Reachability) -> EventLoopFuture<Void> {
+    func set(_ synTreatment: SYNTreatment) -> EventLoopFuture<Void> {
         if isClosed { return eventLoop.makeSucceededVoidFuture() }
-        target = reachability
-        if reachability == .refused { onFailure(nil) }
+        target = synTreatment
+        if synTreatment == .refused { onFailure(nil) }
         let promise = eventLoop.makePromise(of: Void.self)
         transitionPromises.append(promise)
         transition()

@@ -163,7 +163,7 @@ final class ProxyCore {
         self.listener = listener
         listener.onFailure = onFailure
         // The clients of a forward proxy connect to a port of this machine; the link applies to what they open through it.
-        if forward == nil { linkDriver.onReachabilityChange = { [weak listener] in _ = listener?.set($0) } }
+        if forward == nil { linkDriver.onSYNTreatmentChange = { [weak listener] in _ = listener?.set($0) } }
         listener.onReady = { [weak self] in self?.openFastPath() }
         listener.onSocketClosed = { [weak self] in
             // The fast path has a duplicate of the closed socket; an empty change detaches its connections.
@@ -176,7 +176,7 @@ final class ProxyCore {
                 .flatMap { port in
                     self.listeningPort = port
                     LoopDetector.shared.recordListening(port)
-                    return listener.set(self.reachability).assumeIsolated().map { _ in
+                    return listener.set(self.synTreatment).assumeIsolated().map { _ in
                         self.openFastPath()
                         return port
                     }.nonisolated()
@@ -200,12 +200,12 @@ final class ProxyCore {
     }
 
     /// The treatment of the clients' SYNs.
-    private var reachability: Reachability { forward == nil ? linkDriver.reachability : .open }
+    private var synTreatment: SYNTreatment { forward == nil ? linkDriver.synTreatment : .open }
 
     /// Returns a future that succeeds when the listener treats new connections as the link requires.
-    private func applyReachability() -> EventLoopFuture<Void> {
+    private func applySYNTreatment() -> EventLoopFuture<Void> {
         guard let listener, !isStopping else { return eventLoop.makeSucceededVoidFuture() }
-        return listener.set(reachability)
+        return listener.set(synTreatment)
     }
 
     /// Accepts new connections if a slot is free; otherwise they wait in the kernel's backlog.
@@ -245,7 +245,7 @@ final class ProxyCore {
             areAborted.assumeIsolated().whenComplete { _ in self.moveConnectionsToLink() }
             let isExecuted = self.withTimeout(
                 TurnBudget.waitMax, areAborted.and(self.linkDriver.whenCaughtUp()).map { _ in })
-            return self.applyReachability().and(isExecuted).assumeIsolated().map { _ in
+            return self.applySYNTreatment().and(isExecuted).assumeIsolated().map { _ in
                 self.updateAccepting()
                 self.openFastPath()
             }.nonisolated()

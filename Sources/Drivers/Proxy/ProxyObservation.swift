@@ -39,7 +39,7 @@ public enum ProxyEvent: Sendable {
     /// A packet on the modelled link.
     case packet(PacketEvent)
     /// New conditions, and the resulting treatment of new connections.
-    case conditions(Conditions, Reachability)
+    case conditions(Conditions, SYNTreatment)
     /// The status of the proxy.
     case status(ProxyStatus)
     /// Events that were dropped at this position of the stream, because it was full.

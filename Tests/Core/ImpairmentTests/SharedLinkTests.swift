@@ -57,7 +57,7 @@ private let hello = Array("hello".utf8)
         #expect(sockets.socket(.client, tls).gotReset && sockets.ended.contains(tls))
     }
 
-    private func reachability(_ sockets: VirtualSockets) -> Reachability { sockets.box.link.reachability }
+    private func synTreatment(_ sockets: VirtualSockets) -> SYNTreatment { sockets.box.link.synTreatment }
 
     @Test func aTimelineThatRefusesAbortsOpenConnections() throws {
         var refusing = Conditions.clear
@@ -72,19 +72,19 @@ private let hello = Array("hello".utf8)
             ]))
         let id = sockets.open()
         sockets.send(hello, from: .client, id)
-        #expect(reachability(sockets) == .open)
+        #expect(synTreatment(sockets) == .open)
         sockets.wait(.milliseconds(999))
         #expect(sockets.socket(.server, id).received == hello && !sockets.socket(.client, id).gotReset)
         sockets.wait(.milliseconds(2))
         #expect(sockets.socket(.client, id).gotReset && sockets.socket(.server, id).gotReset && sockets.ended == [id])
-        #expect(reachability(sockets) == .refused)
+        #expect(synTreatment(sockets) == .refused)
         // A connection that is nevertheless accepted is aborted.
         let late = sockets.open()
         #expect(sockets.socket(.client, late).gotReset && sockets.ended.contains(late))
         sockets.wait(.seconds(1))
-        #expect(reachability(sockets) == .blackholed)
+        #expect(synTreatment(sockets) == .blackholed)
         sockets.wait(.seconds(1))
-        #expect(reachability(sockets) == .open)
+        #expect(synTreatment(sockets) == .open)
     }
 
     @Test func aRampToARefusalAbortsAtItsEnd() throws {
@@ -98,9 +98,9 @@ private let hello = Array("hello".utf8)
             ]))
         let id = sockets.open()
         sockets.wait(.milliseconds(2999))
-        #expect(!sockets.ended.contains(id) && reachability(sockets) == .open)
+        #expect(!sockets.ended.contains(id) && synTreatment(sockets) == .open)
         sockets.wait(.milliseconds(1))
-        #expect(sockets.ended == [id] && reachability(sockets) == .refused)
+        #expect(sockets.ended == [id] && synTreatment(sockets) == .refused)
         #expect(sockets.box.link.isPassThrough == false)
     }
 

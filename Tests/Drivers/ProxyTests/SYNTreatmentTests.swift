@@ -49,7 +49,7 @@ private func expectRefusal(_ proxy: Proxy) {
 private typealias Failure = TestSocket.Failure
 
 /// The treatment of new connections: SYN dropped, refused, served by a captive portal.
-@Suite(.tags(.proxies), .timeLimit(.minutes(10))) struct ReachabilityTests {
+@Suite(.tags(.proxies), .timeLimit(.minutes(10))) struct SYNTreatmentTests {
     @Test(arguments: synDropMethods) func duringAnOutageSYNsAreDropped(_ method: SYNDropMethod) async throws {
         try await withThrowingTaskGroup(of: Void.self) { outages in
             for conditions in [dead, updead, downdead] {

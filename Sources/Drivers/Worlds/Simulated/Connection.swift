@@ -18,7 +18,7 @@ enum ClientState {
 /// A connection of a client: the client's socket, the connection on the device's link, and the server's socket with its
 /// machine.
 final class Connection {
-    unowned let device: Device
+    unowned let device: SimulatedDevice
     /// The number of the process that has opened the connection.
     let process: Int
     /// The client's identifier; `nil` for a request past the client's queue.
@@ -58,14 +58,14 @@ final class Connection {
     /// The largest read from a client's socket, in bytes.
     private static let readBytesMax = 64 << 10
 
-    init(_ device: Device, process: Int, _ id: HTTPConnectionID?, _ number: ExchangeLedger.ConnectionID) {
+    init(_ device: SimulatedDevice, process: Int, _ id: HTTPConnectionID?, _ number: ExchangeLedger.ConnectionID) {
         self.device = device
         self.process = process
         self.id = id
         self.number = number
     }
 
-    private var world: World { device.world }
+    private var world: SimulatedWorld { device.world }
 
     // MARK: Sockets of the client and the server
 

@@ -6,9 +6,9 @@ internal import Wire
 /// An event that is scheduled in a world.
 enum WorldEvent {
     /// The deadline of a device's link.
-    case link(Device)
+    case link(SimulatedDevice)
     /// The deadline of a client.
-    case client(Device, process: Int)
+    case client(SimulatedDevice, process: Int)
     /// The deadline of a connection of the server.
     case server(Connection)
     /// A SYN that a client sends: the first, or a retransmission.
@@ -20,9 +20,9 @@ enum WorldEvent {
     /// The time limit of a request past the client's queue: to connect, or to get the response.
     case rawDeadline(Connection, ClientState)
     /// The restart of a killed client.
-    case restart(Device)
+    case restart(SimulatedDevice)
     /// The end of a commit on a slow disk.
-    case commitEnd(Device, process: Int)
+    case commitEnd(SimulatedDevice, process: Int)
 }
 
 /// An event of a client's socket.

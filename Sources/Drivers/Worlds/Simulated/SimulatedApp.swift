@@ -19,7 +19,7 @@ final class SimulatedApp: SimulatedClient {
         self.settings = settings
     }
 
-    func makeMachine(on device: Device) throws(NotStarted) -> ClientMachine<RunningApp> {
+    func makeMachine(on device: SimulatedDevice) throws(NotStarted) -> ClientMachine<RunningApp> {
         history.removeAll()
         account = device.world.behavior.storeName(of: device.user)
         let configuration = AppConfiguration(
@@ -39,22 +39,22 @@ final class SimulatedApp: SimulatedClient {
         return change.digest
     }
 
-    func report(_ view: AppView, on device: Device) {
+    func report(_ view: AppView, on device: SimulatedDevice) {
         if let belief = history.apply(view, of: device.name) { device.world.record(belief) }
         device.recordView()
     }
 
-    func viewEvent(of device: Device, _ recorder: inout HistoryRecorder) -> History.Event? {
+    func viewEvent(of device: SimulatedDevice, _ recorder: inout HistoryRecorder) -> History.Event? {
         history.event(of: device.name, &recorder)
     }
 
-    func wallClockChanged(on device: Device) {
+    func wallClockChanged(on device: SimulatedDevice) {
         let clock = device.wallClock
         process?.machine.input(at: device.world.now) { app, now in app.wallClockChanged(clock, at: now) }
         device.settle()
     }
 
-    func perform(_ action: Scenario.Action, on device: Device, _ finish: @escaping (String?) -> Void) {
+    func perform(_ action: Scenario.Action, on device: SimulatedDevice, _ finish: @escaping (String?) -> Void) {
         device.whenRunning { [self] in
             do {
                 let act = try AppUserAct(action, device.world.recorder, ids: device.ids)

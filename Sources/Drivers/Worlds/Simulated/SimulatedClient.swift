@@ -22,25 +22,25 @@ protocol SimulatedClient: AnyObject {
     var process: ClientProcess<E>? { get set }
 
     /// Returns the machine of a new process, on what is committed. Throws the reason if the client cannot start.
-    func makeMachine(on device: Device) throws(NotStarted) -> ClientMachine<E>
+    func makeMachine(on device: SimulatedDevice) throws(NotStarted) -> ClientMachine<E>
     /// Applies a change to the store as a whole. Returns its digest.
     func commit(_ change: E.Change) -> UInt64
     /// Tells the engine that the disk is full.
-    func commitFailed(on device: Device)
+    func commitFailed(on device: SimulatedDevice)
     /// Processes an event of the engine.
-    func report(_ event: E.Event, on device: Device)
+    func report(_ event: E.Event, on device: SimulatedDevice)
     /// Returns the event of the view; `nil` if it has not changed, or if there is none.
-    func viewEvent(of device: Device, _ recorder: inout HistoryRecorder) -> History.Event?
+    func viewEvent(of device: SimulatedDevice, _ recorder: inout HistoryRecorder) -> History.Event?
     /// Performs an act of the user and calls `finish` when it has taken effect, with the reason if it is an error.
-    func perform(_ action: Scenario.Action, on device: Device, _ finish: @escaping (String?) -> Void)
+    func perform(_ action: Scenario.Action, on device: SimulatedDevice, _ finish: @escaping (String?) -> Void)
     /// The setup of the run has ended, and the process with it.
     func setupEnded()
     /// The device's wall clock was set.
-    func wallClockChanged(on device: Device)
+    func wallClockChanged(on device: SimulatedDevice)
 
     // What is the same for all clients. Requirements, so that the calls of a device reach code for the client's engine.
 
-    func start(on device: Device) -> History.Notice?
+    func start(on device: SimulatedDevice) -> History.Notice?
     func stop()
     func receive(_ input: ClientInput, at now: Instant)
     func interfaceChanged(_ interface: NetworkInterface, at now: Instant)
@@ -48,8 +48,8 @@ protocol SimulatedClient: AnyObject {
     var isSettled: Bool { get }
     var isCommitting: Bool { get }
     func isNextActionCommit() -> Bool?
-    func executeNextAction(on device: Device)
-    func endCommit(on device: Device)
+    func executeNextAction(on device: SimulatedDevice)
+    func endCommit(on device: SimulatedDevice)
 }
 
 /// The reason why a client cannot start.
@@ -60,14 +60,14 @@ struct NotStarted: Error {
 extension SimulatedClient {
     func setupEnded() {}
 
-    func wallClockChanged(on device: Device) {}
+    func wallClockChanged(on device: SimulatedDevice) {}
 
-    func commitFailed(on device: Device) {
+    func commitFailed(on device: SimulatedDevice) {
         process?.machine.commitFailed(StoreDisk.fullReason, at: device.world.now)
     }
 
     /// Starts a process. Returns the reason if it cannot start.
-    func start(on device: Device) -> History.Notice? {
+    func start(on device: SimulatedDevice) -> History.Notice? {
         do throws(NotStarted) {
             process = ClientProcess(try makeMachine(on: device))
         } catch {
@@ -116,7 +116,7 @@ extension SimulatedClient {
 
     /// Executes the next action.
     @inline(never)
-    func executeNextAction(on device: Device) {
+    func executeNextAction(on device: SimulatedDevice) {
         guard let action = process?.nextAction.take() else { return }
         switch action {
         case .commit(let change):
@@ -138,12 +138,12 @@ extension SimulatedClient {
     var isCommitting: Bool { process?.slowCommit != nil }
 
     /// Ends the commit that has waited for a slow disk. A kill meanwhile leaves nothing of it.
-    func endCommit(on device: Device) {
+    func endCommit(on device: SimulatedDevice) {
         guard let change = process?.slowCommit.take() else { return }
         finishCommit(change, on: device)
     }
 
-    private func finishCommit(_ change: E.Change, on device: Device) {
+    private func finishCommit(_ change: E.Change, on device: SimulatedDevice) {
         device.committed(digest: commit(change))
         // A fault may have killed the client.
         process?.machine.committed(at: device.world.now)

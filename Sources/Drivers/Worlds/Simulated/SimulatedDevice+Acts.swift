@@ -3,7 +3,7 @@ internal import Determinism
 internal import Scenario
 
 /// Acts of the user.
-extension Device {
+extension SimulatedDevice {
     /// Performs an action and calls `finish` when it has taken effect, with the reason if it is an error.
     func perform(_ action: Scenario.Action, finish: @escaping (String?) -> Void) {
         switch action {

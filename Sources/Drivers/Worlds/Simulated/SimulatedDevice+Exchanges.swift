@@ -3,7 +3,7 @@ internal import LinkModel
 internal import Scenario
 
 /// The events of the connections and exchanges of a device.
-extension Device {
+extension SimulatedDevice {
     /// Records an event of an exchange.
     func record(_ timed: SharedLink.TimedExchangeEvent) {
         switch timed.event {

@@ -1,7 +1,7 @@
 internal import Scenario
 
 /// Requests past the client's queue.
-extension Device {
+extension SimulatedDevice {
     /// Sends a request on a connection of its own and calls `finish` when the response or the end of the connection has
     /// arrived. A kill of the client closes the connection.
     func send(_ request: Scenario.RawRequest, finish: @escaping () -> Void) throws(ActionError) {

@@ -10,8 +10,8 @@ internal import Wire
 /// A device: a client with its store, and the link of its traffic.
 ///
 /// Every input of the client and the link is followed by ``settle()``, which executes all their actions.
-final class Device {
-    unowned let world: World
+final class SimulatedDevice {
+    unowned let world: SimulatedWorld
     let name: String
     /// The user who is signed in.
     var user: String
@@ -64,7 +64,7 @@ final class Device {
     /// Whether the changes of the current act were committed.
     var hasCommitted = false
 
-    init(_ device: Scenario.Device, in world: World) {
+    init(_ device: Scenario.Device, in world: SimulatedWorld) {
         self.world = world
         name = device.name
         user = device.user
@@ -79,7 +79,7 @@ final class Device {
         }
     }
 
-    private static func makeLink(_ name: String, _ world: World) -> SharedLink {
+    private static func makeLink(_ name: String, _ world: SimulatedWorld) -> SharedLink {
         SharedLink(
             seed: world.seed, name: "link/\(name)",
             exchangeTracking: ExchangeTracking(awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests))
@@ -269,21 +269,21 @@ final class Device {
 
     func connect(_ connection: Connection) {
         func fail(_ reason: HTTPConnectError) {
-            world.schedule(.clientSocket(connection, .connectFailed(reason)), after: World.localDelay)
+            world.schedule(.clientSocket(connection, .connectFailed(reason)), after: SimulatedWorld.localDelay)
         }
         if !interface.isUp {
             fail(.unreachable)
         } else if !isNameResolved {
             fail(.nameNotFound)
         } else {
-            world.schedule(.syn(connection, tries: 0), after: World.localDelay)
+            world.schedule(.syn(connection, tries: 0), after: SimulatedWorld.localDelay)
         }
     }
 
     /// Sends a SYN, which the proxy of the device accepts, refuses or drops.
     func sendSYN(_ connection: Connection, tries: Int) {
         guard connection.client == .connecting, connection.process == process else { return }
-        switch link.reachability {
+        switch link.synTreatment {
         case .refused:
             world.schedule(.clientSocket(connection, .connectFailed(.refused)), after: .zero)
         case .blackholed:

@@ -4,7 +4,7 @@ internal import Scenario
 
 /// Acts of the user.
 extension SimulatedNotes {
-    func perform(_ action: Scenario.Action, on device: Device, _ finish: @escaping (String?) -> Void) {
+    func perform(_ action: Scenario.Action, on device: SimulatedDevice, _ finish: @escaping (String?) -> Void) {
         let world = device.world
         do throws(ActionError) {
             switch action {
@@ -28,7 +28,7 @@ extension SimulatedNotes {
     private func isKnown(_ record: RecordID) -> Bool { value { $0.engine.sync.record(record) != nil } ?? false }
 
     /// Makes a change, or a request to sync if there is none.
-    private func make(_ change: UserChange?, on device: Device, _ finish: @escaping (String?) -> Void) {
+    private func make(_ change: UserChange?, on device: SimulatedDevice, _ finish: @escaping (String?) -> Void) {
         device.whenRunning { [self] in
             device.hasCommitted = false
             do {
@@ -55,7 +55,7 @@ extension SimulatedNotes {
         }
     }
 
-    private func make(_ change: UserChange, on device: Device) throws {
+    private func make(_ change: UserChange, on device: SimulatedDevice) throws {
         let world = device.world
         let kept = try process?.machine.change(at: world.now) { sync, now in try change.apply(to: &sync, at: now) }
         // A note that is restored under another identifier has its name before it is visible.
@@ -67,7 +67,7 @@ extension SimulatedNotes {
     }
 
     /// Opens a note, or the list, from the store.
-    private func open(_ row: String?, on device: Device, _ finish: @escaping (String?) -> Void) {
+    private func open(_ row: String?, on device: SimulatedDevice, _ finish: @escaping (String?) -> Void) {
         device.whenRunning { [self] in
             do throws(ActionError) {
                 var record: RecordID?
@@ -89,7 +89,7 @@ extension SimulatedNotes {
 
     /// Replaces the client by another version, which opens the same store.
     private func upgrade(
-        to number: Int, on device: Device, _ finish: @escaping (String?) -> Void
+        to number: Int, on device: SimulatedDevice, _ finish: @escaping (String?) -> Void
     ) throws(ActionError) {
         let world = device.world
         let next = try StoreVersions.version(number)

@@ -22,7 +22,7 @@ final class SimulatedNotes: SimulatedClient {
     /// Random identifiers of migrated changes.
     let upgradeIDs: RandomIdentifiers
 
-    init(_ device: Scenario.Device, in world: World) {
+    init(_ device: Scenario.Device, in world: SimulatedWorld) {
         adapt = world.behavior.adaptation(of: device)
         version = ClientVersion(rawValue: world.scenario.initialVersion(of: device.name)) ?? .current
         store = MemoryStore(version: version)
@@ -30,7 +30,7 @@ final class SimulatedNotes: SimulatedClient {
     }
 
     /// Throws if the client's version cannot open the store.
-    func makeMachine(on device: Device) throws(NotStarted) -> SyncMachine {
+    func makeMachine(on device: SimulatedDevice) throws(NotStarted) -> SyncMachine {
         if let refusal = StoreVersions.refusal(of: version, store: store.version) { throw NotStarted(notice: refusal) }
         let policy = device.world.scenario.policy
         if tokens == nil { tokens = device.world.signIn(device.user) }
@@ -56,7 +56,7 @@ final class SimulatedNotes: SimulatedClient {
     }
 
     /// A change by the user that cannot be stored is undone, and the user is told.
-    func commitFailed(on device: Device) {
+    func commitFailed(on device: SimulatedDevice) {
         let now = device.world.now
         guard userCommit == .pending else {
             process?.machine.commitFailed(StoreDisk.fullReason, at: now)
@@ -66,7 +66,7 @@ final class SimulatedNotes: SimulatedClient {
         process?.machine.change(at: now) { sync, now in sync.undoUserChange(at: now) }
     }
 
-    func report(_ event: SyncEvent, on device: Device) {
+    func report(_ event: SyncEvent, on device: SimulatedDevice) {
         switch event {
         case .view(let change):
             let belief = view.apply(change, of: device.name)
@@ -77,7 +77,7 @@ final class SimulatedNotes: SimulatedClient {
         }
     }
 
-    func viewEvent(of device: Device, _ recorder: inout HistoryRecorder) -> History.Event? {
+    func viewEvent(of device: SimulatedDevice, _ recorder: inout HistoryRecorder) -> History.Event? {
         view.event(of: device.name, &recorder)
     }
 }

@@ -48,7 +48,7 @@ public enum SimulatedRun {
         }
         let seed = seed ?? scenario.seed
         let scenario = scenario.materialized(seed: seed)
-        let world = try World(
+        let world = try SimulatedWorld(
             scenario, seed: seed, behavior: behavior, kill: kill, storage: storage, onEvent: onEvent, onStep: onStep)
         try world.run()
         var counts: [String: Int] = [:]

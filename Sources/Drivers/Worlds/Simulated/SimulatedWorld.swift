@@ -6,7 +6,7 @@ internal import NotesContract
 internal import Scenario
 
 /// The devices, writers and the server of a run, driven by a director in virtual time.
-final class World {
+final class SimulatedWorld {
     /// The delay between a client's call to connect and the arrival of its SYN at the proxy, and the time in which a
     /// refusal arrives.
     static let localDelay = Nanoseconds(50_000)
@@ -24,7 +24,7 @@ final class World {
     let kill: SimulatedRun.Kill?
     private(set) var now = Instant.start
     private(set) var eventCount = 0
-    private(set) var devices: [Device] = []
+    private(set) var devices: [SimulatedDevice] = []
     private var writers: [Writer] = []
     let server: Server
     var recorder = HistoryRecorder()
@@ -35,7 +35,7 @@ final class World {
     /// Orders of the director that have not been executed.
     private var orders = Deque<ScenarioDirector.Action>()
     /// Devices whose setup is complete.
-    private var prepared: [Device] = []
+    private var prepared: [SimulatedDevice] = []
     private var setupFailure: String?
     private var hasEnded = false
     private let onEvent: ((History.Entry) -> Void)?
@@ -60,7 +60,7 @@ final class World {
         server = try Server(scenario, seed: seed, storage: storage, behavior: behavior.server)
         if behavior.showsPushNotices { pushes = server.run.pushNotices }
         for (row, uuid) in server.run.names { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
-        devices = scenario.devices.map { Device($0, in: self) }
+        devices = scenario.devices.map { SimulatedDevice($0, in: self) }
         writers = scenario.writers.map { Writer($0, in: self) }
     }
 
@@ -183,7 +183,7 @@ final class World {
     }
 
     /// Reports whether a device has nothing to send or fetch.
-    func settled(_ device: Device, _ isSettled: Bool) {
+    func settled(_ device: SimulatedDevice, _ isSettled: Bool) {
         if isSettingUp {
             if isSettled { prepared.append(device) }
         } else if isSettled {
@@ -195,7 +195,7 @@ final class World {
     }
 
     /// Reports that the version of a device's client cannot open the store.
-    func refused(_ device: Device) {
+    func refused(_ device: SimulatedDevice) {
         director.clientRefused(device.name, at: now)
         collectOrders()
     }
@@ -283,7 +283,7 @@ final class World {
         return writer.perform(action)
     }
 
-    private func device(_ name: String) -> Device? { devices.first { $0.name == name } }
+    private func device(_ name: String) -> SimulatedDevice? { devices.first { $0.name == name } }
 
     private func readServer() {
         do {

@@ -6,12 +6,12 @@ internal import Scenario
 /// A client that reaches the server directly, without a link: its requests take no time.
 final class Writer {
     let name: String
-    private unowned let world: World
+    private unowned let world: SimulatedWorld
     let user: String
     private let authorization: String
     private var client: WriterClient
 
-    init(_ writer: Scenario.Writer, in world: World) {
+    init(_ writer: Scenario.Writer, in world: SimulatedWorld) {
         name = writer.name
         self.world = world
         user = writer.user
