@@ -84,30 +84,6 @@ public enum NoteDate {
         parse(stored).flatMap { $0.offset == 0 ? $0.localSeconds * 1000 + $0.milliseconds : nil }
     }
 
-    /// Returns an HTTP date (RFC 9110, 5.6.7): `Sun, 01 Mar 2026 08:00:00 GMT`.
-    public static func httpDate(secondsSince1970 seconds: Int) -> String {
-        let days = floored(seconds, 86_400)
-        let rest = seconds - days * 86_400
-        let (year, month, day) = civil(days)
-        let weekday = ((days + 4) % 7 + 7) % 7
-        return "\(weekdays[weekday]), \(padded(day, 2)) \(months[month - 1]) \(padded(year, 4)) "
-            + "\(padded(rest / 3600, 2)):\(padded(rest / 60 % 60, 2)):\(padded(rest % 60, 2)) GMT"
-    }
-
-    /// Returns seconds since 1970 of an HTTP date; `nil` if the text is not one, or has one of the two obsolete forms.
-    public static func seconds(httpDate text: String) -> Int? {
-        let words = text.split(separator: " ")
-        guard words.count == 6, words[5] == "GMT", words[0].hasSuffix(","),
-            let month = months.firstIndex(of: String(words[2])),
-            let parsed = parse("\(words[3])-\(padded(month + 1, 2))-\(words[1])T\(words[4])Z")
-        else { return nil }
-        return parsed.localSeconds
-    }
-
-    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
     private static let range = daysSinceEpoch(1, 1, 1) * 86_400..<daysSinceEpoch(10_000, 1, 1) * 86_400
 
     /// Returns the UTC offset of Berlin in seconds. The rule of 1996 (summer time from the last Sunday in March, 2:00,
@@ -121,18 +97,43 @@ public enum NoteDate {
         return (lastSunday(3, hour: 2)..<lastSunday(10, hour: 3)).contains(localSeconds) ? 7200 : 3600
     }
 
-    /// Returns the stored form of a time in milliseconds since 1970.
+    /// Returns the stored form of a time.
+    ///
+    /// - Parameter count: Milliseconds since 1970, clamped to the years 1 to 9999: the format has four digits for the year.
     public static func text(millisecondsSince1970 count: Int) -> String {
+        let count = min(max(count, range.lowerBound * 1000), range.upperBound * 1000 - 1)
         let seconds = floored(count, 1000)
         return format(seconds: seconds, milliseconds: count - seconds * 1000) + "Z"
     }
 
+    /// - Parameter seconds: Seconds since 1970, of the years 1 to 9999.
     private static func format(seconds: Int, milliseconds: Int) -> String {
         let days = floored(seconds, 86_400)
         let rest = seconds - days * 86_400
         let (year, month, day) = civil(days)
-        return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))T\(padded(rest / 3600, 2)):"
-            + "\(padded(rest / 60 % 60, 2)):\(padded(rest % 60, 2)).\(padded(milliseconds, 3))"
+        // Dates are a large part of what servers and clients write, so that the digits go straight into the text.
+        return String(unsafeUninitializedCapacity: 23) { text in
+            var end = 0
+            func add(_ value: Int, _ digits: Int, _ separator: Unicode.Scalar?) {
+                var rest = value
+                for index in stride(from: end + digits - 1, through: end, by: -1) {
+                    text[index] = UInt8(ascii: "0") + UInt8(rest % 10)
+                    rest /= 10
+                }
+                end += digits
+                guard let separator else { return }
+                text[end] = UInt8(ascii: separator)
+                end += 1
+            }
+            add(year, 4, "-")
+            add(month, 2, "-")
+            add(day, 2, "T")
+            add(rest / 3600, 2, ":")
+            add(rest / 60 % 60, 2, ":")
+            add(rest % 60, 2, ".")
+            add(milliseconds, 3, nil)
+            return end
+        }
     }
 
     private static func padded(_ value: Int, _ width: Int) -> String {

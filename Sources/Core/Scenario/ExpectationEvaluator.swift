@@ -135,12 +135,32 @@ struct ExpectationEvaluator {
 
     // MARK: Devices
 
+    /// The reason a state does not satisfy a condition. Its text is needed for one state of many.
+    enum Mismatch: CustomStringConvertible {
+        case absent(String)
+        case present(String)
+        case noNote
+        case unpublished(StateCondition.Check.Key)
+        case values(StateCondition.Check.Key, [String])
+
+        var description: String {
+            switch self {
+            case .absent(let row): "\(row) is absent"
+            case .present(let row): "\(row) is present"
+            case .noNote: "there is no note"
+            case .unpublished(let key): "the client does not publish '\(key.rawValue)'"
+            case .values(let key, let values):
+                "\(key.rawValue) is \(values.map { $0.isEmpty ? "empty" : "'\($0)'" }.joined(separator: ", "))"
+            }
+        }
+    }
+
     /// Returns the reason a state does not satisfy a condition; `nil` if it does.
-    static func mismatch(_ state: History.DeviceState, _ condition: StateCondition) -> String? {
+    static func mismatch(_ state: History.DeviceState, _ condition: StateCondition) -> Mismatch? {
         var row: History.DeviceState.Row?
         if let name = condition.row {
             row = state.rows.first { $0.name == name }
-            if row == nil && !condition.asksForPresence { return "\(name) is absent" }
+            if row == nil && !condition.asksForPresence { return .absent(name) }
         }
         for check in condition.checks {
             let found: [String]
@@ -148,7 +168,7 @@ struct ExpectationEvaluator {
             case .present:
                 let mustBePresent = (check.value == "true") != check.isNegated
                 if mustBePresent != (row != nil) {
-                    return "\(condition.row ?? "") is \(row == nil ? "absent" : "present")"
+                    return row == nil ? .absent(condition.row ?? "") : .present(condition.row ?? "")
                 }
                 continue
             case .icon:
@@ -156,22 +176,17 @@ struct ExpectationEvaluator {
                 found =
                     condition.row == nil
                     ? Set(state.rows.map(\.icon.rawValue)).sorted() : row.map { [$0.icon.rawValue] } ?? []
-                if found.isEmpty && condition.row == nil && !check.isNegated { return "there is no note" }
+                if found.isEmpty && condition.row == nil && !check.isNegated { return .noNote }
             case .text: found = row.map { [$0.text ?? ""] } ?? []
             case .title: found = row.map { [$0.title ?? ""] } ?? []
             case .keeps: found = row?.kept ?? []
             case .pending: found = [row.map { $0.icon == .upload } ?? (state.outbox > 0) ? "true" : "false"]
             case .outbox: found = ["\(state.outbox)"]
             case .screen, .control, .dialog, .toast, .opacity, .strike, .error, .marker, .field:
-                guard let values = state.publishedValues(of: check.key, row) else {
-                    return "the client does not publish '\(check.key.rawValue)'"
-                }
+                guard let values = state.publishedValues(of: check.key, row) else { return .unpublished(check.key) }
                 found = values
             }
-            if found.contains(check.value) == check.isNegated {
-                let shown = found.map { $0.isEmpty ? "empty" : "'\($0)'" }.joined(separator: ", ")
-                return "\(check.key.rawValue) is \(shown)"
-            }
+            if found.contains(check.value) == check.isNegated { return .values(check.key, found) }
         }
         return nil
     }
@@ -290,7 +305,7 @@ struct ExpectationEvaluator {
             isChecked = true
             if isAboutRowOnly, let row, row == last { continue }
             last = row
-            if let reason = Self.mismatch(seen.state, condition) { return (true, (seen.time, reason)) }
+            if let reason = Self.mismatch(seen.state, condition) { return (true, (seen.time, reason.description)) }
         }
         return (isChecked, nil)
     }
@@ -334,7 +349,7 @@ struct ExpectationEvaluator {
         let seen = states(device, from: from, to: .time(end), includesEnd: true)
         if seen.contains(where: { $0.state.satisfies(condition) }) { return .pass }
         guard let last = seen.last else { return .fail("\(device) has no recorded state") }
-        let reason = "at \(TimeFormat.seconds(end)) \(Self.mismatch(last.state, condition) ?? "")"
+        let reason = "at \(TimeFormat.seconds(end)) \(Self.mismatch(last.state, condition)?.description ?? "")"
         let delay = lateness.delay(from: time(of: from), to: end)
         if delay > .zero {
             let late = states(device, from: from, to: .time(end + delay), includesEnd: true)

@@ -84,7 +84,7 @@ extension NotesService {
         if let tags = fields[.ifNoneMatch] {
             isKnown = EntityTags.matches(tags, current, allowsWeak: true)
         } else if contract.features.contains(.validators), lastModified != nil, let text = fields[.ifModifiedSince],
-            let since = NoteDate.seconds(httpDate: text)
+            let since = HTTPDate.seconds(text)
         {
             isKnown = note.modified / 1000 <= since
         }

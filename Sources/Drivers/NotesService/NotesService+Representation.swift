@@ -1,5 +1,6 @@
 internal import HTTPTypes
 internal import NotesContract
+internal import Wire
 
 /// The representation of notes in requests and responses.
 extension NotesService {
@@ -29,7 +30,7 @@ extension NotesService {
     func lastModified(_ note: StoredNote) -> String? {
         let seconds = note.modified / 1000
         guard contract.features.contains(.validators), now() / 1000 > seconds else { return nil }
-        return NoteDate.httpDate(secondsSince1970: seconds)
+        return HTTPDate.text(unixTime: Int64(seconds))
     }
 
     /// Returns the stored form of a date field, and the date as sent.

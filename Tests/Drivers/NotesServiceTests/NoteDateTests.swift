@@ -23,5 +23,7 @@ import Testing
         #expect(NoteDate.text(millisecondsSince1970: 0) == "1970-01-01T00:00:00.000Z")
         #expect(NoteDate.text(millisecondsSince1970: -1) == "1969-12-31T23:59:59.999Z")
         #expect(NoteDate.text(millisecondsSince1970: 1_772_352_000_001) == "2026-03-01T08:00:00.001Z")
+        #expect(NoteDate.text(millisecondsSince1970: .min) == "0001-01-01T00:00:00.000Z")
+        #expect(NoteDate.text(millisecondsSince1970: .max) == "9999-12-31T23:59:59.999Z")
     }
 }

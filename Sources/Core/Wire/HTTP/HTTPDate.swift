@@ -31,11 +31,38 @@ public enum HTTPDate {
         let dayOfMonth = day - (153 * month + 2) / 5 + 1
         if month >= 10 { year += 1 }
         let (hour, minute, second) = (secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60)
-        return "\(weekdays[Int((days + 4) % 7)]), \(two(dayOfMonth)) \(months[Int(month)]) \(year) "
-            + "\(two(hour)):\(two(minute)):\(two(second)) GMT"
+        // Each response has a date, so that its characters go straight into the text.
+        return String(unsafeUninitializedCapacity: 29) { text in
+            var end = 0
+            func add(_ name: String) {
+                for byte in name.utf8 {
+                    text[end] = byte
+                    end += 1
+                }
+            }
+            func add(_ number: Int64) {
+                text[end] = UInt8(ascii: "0") + UInt8(number / 10)
+                text[end + 1] = UInt8(ascii: "0") + UInt8(number % 10)
+                end += 2
+            }
+            add(weekdays[Int((days + 4) % 7)])
+            add(", ")
+            add(dayOfMonth)
+            add(" ")
+            add(months[Int(month)])
+            add(" ")
+            add(year / 100)
+            add(year % 100)
+            add(" ")
+            add(hour)
+            add(":")
+            add(minute)
+            add(":")
+            add(second)
+            add(" GMT")
+            return end
+        }
     }
-
-    private static func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
 
     // MARK: Reading
 

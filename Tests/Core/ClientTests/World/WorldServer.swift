@@ -100,7 +100,7 @@ final class WorldServer {
     }
 
     /// The date of responses.
-    var date: String { NoteDate.httpDate(secondsSince1970: clock.now / 1000) }
+    var date: String { HTTPDate.text(unixTime: Int64(clock.now / 1000)) }
 
     func stepClock(seconds: Int) { clock.step(seconds: seconds) }
 
