@@ -83,14 +83,13 @@ actor AppDriver: ClientDriver {
         let credentials = Base64.encode(Array("\(user):\(RunServer.password)".utf8))
         let host = "127.0.0.1:\(link.port)"
         let (app, settings, seed, behavior) = (app, settings, seeds.bits(), behavior)
-        let (timeouts, wallShift) = (HTTPTimeouts(world.scenario.policy), wallShift)
+        let (timeouts, clock) = (HTTPTimeouts(world.scenario.policy), clockMilliseconds)
         let storePath = storePath(of: user)
         let target = ClientChannels.Target(host: "127.0.0.1", port: link.port) { [link] in link.isNameResolved }
         var configuration = AppClient.Configuration(target: target, storePath: storePath) { state in
             try app.start(
-                AppConfiguration(
-                    seed: seed, clock: WallClock(startMilliseconds: Self.milliseconds(shiftedBy: wallShift)),
-                    settings: settings), restoring: state, host: host, authorization: "Basic \(credentials)",
+                AppConfiguration(seed: seed, clock: WallClock(startMilliseconds: clock), settings: settings),
+                restoring: state, host: host, authorization: "Basic \(credentials)",
                 timeouts: timeouts, behavior: behavior)
         }
         configuration.interface = interface
@@ -134,9 +133,15 @@ actor AppDriver: ClientDriver {
             onActivity: { [world, name, process] in world.activity($0, digest: \.digest, of: name, process: process) })
     }
 
-    /// Returns the milliseconds since 1970 that the device's clock shows.
-    private static func milliseconds(shiftedBy shift: Nanoseconds) -> Int {
-        Int(Date().timeIntervalSince1970 * 1000) + Int(shift.count / 1_000_000)
+    /// The milliseconds since 1970 that the device's clock shows: from the date on at which simulated runs begin, so that a step
+    /// of the clock leads to the same time of the day. A server that is not the built-in one has the host's clock, and so has the
+    /// device.
+    private var clockMilliseconds: Int {
+        let start =
+            world.scenario.server == .builtIn
+            ? RunServer.startMilliseconds + Int(world.now.sinceStart.count / 1_000_000)
+            : Int(Date().timeIntervalSince1970 * 1000)
+        return start + Int(wallShift.count / 1_000_000)
     }
 
     func perform(_ action: Scenario.Action, _ act: ScenarioDirector.ActID) async throws -> Bool {
@@ -147,7 +152,7 @@ actor AppDriver: ClientDriver {
     private func perform(_ action: Scenario.Action) async throws {
         if case .clock(let shift) = action {
             wallShift = wallShift + shift
-            try await client?.setClock(milliseconds: Self.milliseconds(shiftedBy: wallShift))
+            try await client?.setClock(milliseconds: clockMilliseconds)
             return
         }
         if case .disk(let disk) = action { return self.disk.set(disk) }

@@ -73,6 +73,9 @@ final class LiveRunWorld: Sendable {
         self.lanes = lanes
     }
 
+    /// The time since the start.
+    var now: Instant { Instant(Nanoseconds(ContinuousClock.now - origin)) }
+
     /// The orders for a device or writer.
     func orders(of name: String) -> AsyncStream<Order> { lanes[name]?.stream ?? AsyncStream { $0.finish() } }
 
@@ -136,7 +139,7 @@ final class LiveRunWorld: Sendable {
         _ body: (inout State, Instant) throws(Failure) -> sending Value
     ) throws(Failure) -> Value {
         try state.withLock { state throws(Failure) in
-            let now = Instant(Nanoseconds(ContinuousClock.now - origin))
+            let now = self.now
             let value = try body(&state, now)
             takeOrders(&state, now)
             if !state.hasEnded { setTimer(&state, now) }

@@ -1,6 +1,5 @@
 public import Client
 internal import Determinism
-internal import Foundation
 internal import NotesContract
 public import NotesService
 public import Scenario
@@ -36,6 +35,9 @@ extension Scenario {
 public struct RunServer: Sendable {
     /// The password of every user.
     public static let password = "secret"
+    /// The date at the start of a run: 2026-03-01T00:00:00Z, in milliseconds since 1970. In a live run it is that of the apps'
+    /// services and of their clients' wall clocks; the notes and their clients have the host's clock.
+    public static let startMilliseconds = 1_772_323_200_000
 
     /// The greatest size of all texts of generated notes.
     private static let fillBytesMax = 64 << 20
@@ -112,8 +114,14 @@ public struct RunServer: Sendable {
             // Clients renew a token after 401, not after 403 (RFC 6750, 3.1).
             unauthenticatedStatus: scenario.tokenLife == nil ? nil : 401, limits: limits, now: now,
             monotonicNow: monotonicNow, makeUUID: { ids.uuid() }, behavior: behavior,
-            mounted: apps.mounted(now: now ?? { Int(Date().timeIntervalSince1970 * 1000) }))
+            mounted: apps.mounted(now: now ?? Self.liveClock()))
         hasTokens = scenario.tokenLife != nil
+    }
+
+    /// Returns a clock that starts now, at the date of the start of a run.
+    private static func liveClock() -> @Sendable () -> Int {
+        let origin = ContinuousClock.now
+        return { startMilliseconds + Int(Nanoseconds(ContinuousClock.now - origin).count / 1_000_000) }
     }
 
     /// Returns the tokens with which a device of a user authenticates; `nil` if it sends the password.

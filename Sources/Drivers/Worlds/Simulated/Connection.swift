@@ -245,7 +245,7 @@ final class Connection {
         case .bodyGrew: break
         case .body(let result): respond(result)
         case .write(let bytes):
-            machine?.unixTime = Int64(Server.startMilliseconds) / 1000 + world.now.sinceStart.count / 1_000_000_000
+            machine?.unixTime = Int64(RunServer.startMilliseconds) / 1000 + world.now.sinceStart.count / 1_000_000_000
             send(bytes, from: .server)
             machine?.written(bytes.readableBytes, at: world.now)
         case .producePart: sendPart()
@@ -291,7 +291,7 @@ final class Connection {
             world.server.setTime(world.now)
             response = world.server.service.errorResponse(status, text, to: request)
         }
-        machine?.unixTime = Int64(Server.startMilliseconds) / 1000 + world.now.sinceStart.count / 1_000_000_000
+        machine?.unixTime = Int64(RunServer.startMilliseconds) / 1000 + world.now.sinceStart.count / 1_000_000_000
         switch response.body {
         case .text(let text): machine?.respond(response.head, .text(text), at: world.now)
         case .omitted(let length): machine?.respond(response.head, .omitted(length: length), at: world.now)

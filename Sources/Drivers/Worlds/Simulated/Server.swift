@@ -20,8 +20,6 @@ final class Server {
 
     /// The server's address.
     static let host = "127.0.0.1:8080"
-    /// The wall-clock time at the start of virtual time: 2026-03-01T00:00:00Z, in milliseconds since 1970.
-    static let startMilliseconds = 1_772_323_200_000
 
     let run: RunServer
     private let clock = Clock()
@@ -31,7 +29,7 @@ final class Server {
     ) throws(SetupError) {
         run = try RunServer(
             scenario, seed: seed, storage: storage, behavior: behavior,
-            now: { [clock] in Self.startMilliseconds + clock.monotonic },
+            now: { [clock] in RunServer.startMilliseconds + clock.monotonic },
             monotonicNow: { [clock] in clock.monotonic })
     }
 
@@ -47,7 +45,7 @@ final class Server {
 
     /// Returns the wall-clock time in the contract's date format.
     static func date(at time: Instant) -> String {
-        NoteDate.text(millisecondsSince1970: startMilliseconds + Int(time.sinceStart.count / 1_000_000))
+        NoteDate.text(millisecondsSince1970: RunServer.startMilliseconds + Int(time.sinceStart.count / 1_000_000))
     }
 
     /// Returns the response to a complete request.

@@ -32,7 +32,7 @@ extension SimulatedDevice {
 
     /// The wall clock of the device.
     var wallClock: WallClock {
-        WallClock(startMilliseconds: Server.startMilliseconds + Int(wallShift.count / 1_000_000))
+        WallClock(startMilliseconds: RunServer.startMilliseconds + Int(wallShift.count / 1_000_000))
     }
 
     /// Performs an act now, or after the restart of a killed client.
