@@ -75,6 +75,22 @@ extension WorldCase {
               finally: { F: { row: f1, text: available }, agree: [F, server] }
             """),
         WorldCase(
+            "a-run-begins-at-midnight", .pass,
+            """
+            \(field)
+            devices: { F: { user: ada, client: field } }
+            network: { F: { 0s: wifi } }
+            steps:
+              - { at: 200ms, F: { clock: { wall: +23h59m57s } } }
+              - { at: 500ms, F: { open: list } }
+              - { at: 2s, F: { open: list }, mark: evening }
+              - { at: 4s, F: { open: list }, mark: morning }
+            expect:
+              traffic:
+                - { request: GET any, from: F, between: [evening, morning], count: 0 }
+                - { request: GET any, from: F, between: [morning, 5s], count: { min: 1 } }
+            """),
+        WorldCase(
             "a-cellular-network-is-not-used", .pass,
             """
             \(field)
