@@ -23,7 +23,7 @@ extension LinkDriver {
     /// The number of open connections to whose exchanges fault rules do not apply.
     var untrackedConnectionCount: Int {
         // Each connection inside TLS is one of another link, too, where it is not tracked.
-        let inside = insideLink?.sessions.count { $0?.session.outside?.flow != nil } ?? 0
+        let inside = insideLink?.sessions.all.reduce(0) { $0 + ($1.outside?.flow == nil ? 0 : 1) } ?? 0
         return links.reduce(-inside) { $0 + $1.link.untrackedConnectionCount }
     }
 

@@ -14,7 +14,7 @@ extension LinkDriver {
     private func ownConnections() -> [ConnectionStatus] {
         let time = NIODeadline.now()
         return link.connections.compactMap { id in
-            guard id.index < sessions.count, let (flow, session) = sessions[id.index], flow == id else { return nil }
+            guard let session = sessions[id] else { return nil }
             return ConnectionStatus(
                 id: ConnectionID(carrier: .link(id, number: number)), number: link.number(of: id),
                 client: session.clientAddress, serverName: session.serverName,
@@ -29,8 +29,8 @@ extension LinkDriver {
         observers.append(observer)
         updateObservation()
         guard observer.set.contains(.connections), !isInsideTLS else { return }
-        for id in link.connections where id.index < sessions.count {
-            guard let (flow, session) = sessions[id.index], flow == id else { continue }
+        for id in link.connections {
+            guard let session = sessions[id] else { continue }
             observer.send(.connection(opening(of: session, isEarlier: true)))
             guard observer.set.contains(.exchanges), !link.isTracked(id) else { continue }
             let event = ExchangeEvent.notHTTP("not HTTP, or the link has not seen its beginning")
@@ -82,7 +82,7 @@ extension LinkDriver {
     /// Records that a fault has been injected into an exchange of a connection.
     func recordFault(on flow: FlowID) {
         guard isInsideTLS else { return _ = faultedFlows.insert(flow) }
-        if let outside = session(of: flow)?.outside, let flow = outside.openedFlow {
+        if let outside = sessions[flow]?.outside, let flow = outside.openedFlow {
             outside.driver.faultedFlows.insert(flow)
         }
     }

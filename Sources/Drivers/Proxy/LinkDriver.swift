@@ -25,10 +25,7 @@ final class LinkDriver {
     /// The traffic of links of rules that were removed.
     var removedTraffic = RelayedTraffic()
     let origin: NIODeadline
-    /// Sessions by flow index. Flow indices are reused, so the whole flow ID is compared.
-    private(set) var sessions: [(flow: FlowID, session: Session)?] = []
-    /// Sessions with pending actions whose flow index has been reused.
-    private var displaced: [FlowID: Session] = [:]
+    private(set) var sessions = LinkSessions()
     /// Whether work is left for a later turn of the event loop.
     private(set) var hasBacklog = false
     /// Sockets whose reads wait until the backlog is processed.
@@ -51,8 +48,6 @@ final class LinkDriver {
     var closings: [(flow: FlowID?, event: ConnectionEvent)] = []
     /// Observed connections into whose exchanges a fault has been injected.
     var faultedFlows: Set<FlowID> = []
-    /// The numbers of connections by flow index.
-    private var connectionNumbers: [Int] = []
     /// Present while the link has fault rules.
     var faultReporter: FaultReporter?
     /// Called for each fault of the link's rules.
@@ -75,8 +70,6 @@ final class LinkDriver {
     private let onPacket: (@Sendable (PacketEvent) -> Void)?
     private var comparisons: ByteComparisons?
     private let unreachableUpstream: UnreachableUpstream
-    /// The clients' ports by flow index, for packet events.
-    private var clientPorts: [UInt16] = []
     private let serverPort: UInt16
     private let packetsStartUnixNanoseconds = PacketEvent.unixNanosecondsNow
     /// Supplies the number of each new connection, which selects its random streams.
@@ -184,15 +177,9 @@ final class LinkDriver {
             openedAt: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)),
             isMidStream: session.startsMidStream, reportsEstablishment: session.target != nil,
             looksUpName: session.target == nil && !isInsideTLS)
-        while sessions.count <= id.index { sessions.append(nil) }
-        // The last actions of the previous connection with this flow index may not have been executed.
-        if let (flow, session) = sessions[id.index] { displaced[flow] = session }
-        sessions[id.index] = (id, session)
-        while clientPorts.count <= id.index { clientPorts.append(0) }
-        clientPorts[id.index] = session.clientPort
-        while connectionNumbers.count <= id.index { connectionNumbers.append(0) }
-        connectionNumbers[id.index] = link.number(of: id)
-        session.opened(id, number: connectionNumbers[id.index])
+        let number = link.number(of: id)
+        sessions.add(session, id, number: number)
+        session.opened(id, number: number)
         if observesConnections, !isInsideTLS {
             send(.connection(opening(of: session, isEarlier: session.startsMidStream)), .connections)
         }
@@ -339,8 +326,7 @@ final class LinkDriver {
         if !isShutDown { timerQueue.unregister(timerIndex) }
         isShutDown = true
         timerDeadline = nil
-        sessions = []
-        displaced = [:]
+        sessions.removeAll()
         unflushedSessions = []
         for observer in observers { observer.finish() }
         observers = []
@@ -382,7 +368,7 @@ final class LinkDriver {
         var budget = TurnBudget()
         while !budget.isSpent, let timedAction = link.takeAction() {
             if isShutDown { continue }
-            guard let session = session(of: timedAction) else { continue }
+            guard let session = sessions.take(for: timedAction) else { continue }
             budget.spend(timedAction.action)
             if !timedAction.action.waitsForFlush { publishExchanges() }
             if comparisons != nil {
@@ -403,22 +389,6 @@ final class LinkDriver {
         }
     }
 
-    /// Returns the session of a connection; `nil` if it has ended.
-    func session(of id: FlowID) -> Session? {
-        guard id.index < sessions.count, let (flow, session) = sessions[id.index], flow == id else { return nil }
-        return session
-    }
-
-    /// Returns the session of an action, and releases it with its last action.
-    private func session(of timedAction: SharedLink.TimedAction) -> Session? {
-        let isLast = if case .ended = timedAction.action { true } else { false }
-        if let (flow, session) = sessions[timedAction.flow.index], flow == timedAction.flow {
-            if isLast { sessions[timedAction.flow.index] = nil }
-            return session
-        }
-        return isLast ? displaced.removeValue(forKey: timedAction.flow) : displaced[timedAction.flow]
-    }
-
     /// Passes the recorded events of exchanges to callbacks and observers.
     ///
     /// Called before the sockets send what has been written: an observer learns that a response has been delivered
@@ -427,8 +397,8 @@ final class LinkDriver {
         while let exchange = takeExchangeEvent() {
             onExchange?(exchange.event)
             if let report = faultReporter?.record(exchange.event, { link.faultRules }) { onFault(report) }
-            if case .tls(let hello) = exchange.event { onTLS(hello, session(of: exchange.flow)) }
-            let fault = exchangeController?(exchange.event, Int(clientPorts[exchange.flow.index]))
+            if case .tls(let hello) = exchange.event { onTLS(hello, sessions[exchange.flow]) }
+            let fault = exchangeController?(exchange.event, Int(sessions.clientPort(of: exchange.flow)))
             if case .requested(let id, _, _, _) = exchange.event {
                 if let fault {
                     comparisons?.stop(exchange.flow)
@@ -438,7 +408,7 @@ final class LinkDriver {
             }
             if observers.isEmpty { continue }
             if case .faultInjected = exchange.event, observesConnections { recordFault(on: exchange.flow) }
-            let number = connectionNumbers[exchange.flow.index]
+            let number = sessions.number(of: exchange.flow)
             send(.exchange(exchange.event, connection: number, at: exchange.time), .exchanges)
         }
     }
@@ -448,7 +418,7 @@ final class LinkDriver {
         publishExchanges()
         publishClosings()
         while let packet = link.takePacket() {
-            let clientPort = packet.datagramPort ?? clientPorts[packet.record.flow.index]
+            let clientPort = packet.datagramPort ?? sessions.clientPort(of: packet.record.flow)
             let event = PacketEvent(
                 record: packet.record, payload: packet.payload, cause: packet.cause,
                 ports: PerDirection(up: clientPort, down: serverPort),
