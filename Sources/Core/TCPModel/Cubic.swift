@@ -100,8 +100,11 @@ struct Cubic: Sendable {
         if let epochStart, now - epochStart < 1000 * Self.millisecond { return }
         let delay = roundTrip.clamped(to: RoundTripEstimator.samples)
         if delayMin == 0 || delay < delayMin { delayMin = delay }
-        guard !hasFoundExit, isInSlowStart, cwnd >= Self.hystartLowWindow else { return }
+        guard !hasFoundExit, isInSlowStart else { return }
+        // Rounds are also counted below the low window (since Linux 6.14). Otherwise the first one above it would begin amid a burst
+        // of ACKs and end with the next burst, and a round-trip time below the gap of a train would end slow start at once.
         if sndUna > roundEnd { startHyStartRound(sndNxt: sndNxt, at: now) }
+        if cwnd < Self.hystartLowWindow { return }
         if now - lastAck <= Self.hystartAckDelta {
             lastAck = now
             if now - roundStart > delayMin / 2 { exitSlowStart() }
