@@ -179,6 +179,23 @@ private final class Recorder {
         #expect(recorder.delivered(.down) == 102_400)
     }
 
+    /// Without a rate limit nothing ends slow start: 1 MiB takes seven round trips, also those that are not longer than the gap
+    /// between two ACKs of one train (2 ms).
+    @Test(arguments: [200, 500, 1000, 1001, 2000, 50_000])
+    func slowStartGoesOnWithoutARateLimit(delayInMicroseconds delay: Int64) throws {
+        let oneWay = DirectionConditions(delay: .microseconds(delay))
+        let recorder = Recorder(Conditions(up: oneWay, down: oneWay))
+        let flow = recorder.link.open(at: .start)
+        let start = Nanoseconds.microseconds(5 * delay)
+        recorder.run(until: Instant(start))
+        recorder.link.send(1 << 20, on: flow, .down, at: Instant(start))
+        recorder.run()
+        let last = try #require(recorder.seen.last?.time.sinceStart)
+        #expect(recorder.delivered(.down) == 1 << 20)
+        let roundTrips = Double((last - start).count) / Double(2 * delay * 1000)
+        #expect((6.5...7.5).contains(roundTrips), "\(roundTrips) round trips")
+    }
+
     @Test func dataFlowsAfterAnOutageAtTheNextRetransmission() throws {
         let recorder = Recorder(steady)
         let flow = recorder.link.open(at: .start)
