@@ -133,12 +133,10 @@ actor AppDriver: ClientDriver {
             onActivity: { [world, name, process] in world.activity($0, digest: \.digest, of: name, process: process) })
     }
 
-    /// The milliseconds since 1970 that the device's clock shows: from the date on at which simulated runs begin, so that a step
-    /// of the clock leads to the same time of the day. A server that is not the built-in one has the host's clock, and so has the
-    /// device.
+    /// The milliseconds since 1970 that the device's clock shows.
     private var clockMilliseconds: Int {
         let start =
-            world.scenario.server == .builtIn
+            world.scenario.hasOwnDate
             ? RunServer.startMilliseconds + Int(world.now.sinceStart.count / 1_000_000)
             : Int(Date().timeIntervalSince1970 * 1000)
         return start + Int(wallShift.count / 1_000_000)

@@ -1,5 +1,6 @@
 public import Client
 internal import Determinism
+internal import Foundation
 internal import NotesContract
 public import NotesService
 public import Scenario
@@ -31,12 +32,19 @@ extension Scenario {
     }
 }
 
+extension Scenario {
+    /// Whether a live run has the date of simulated ones for the wall clocks of apps and for their services, so that a step of a
+    /// clock leads to the same time of the day. Another server and programs have the host's clock; so have the notes and their
+    /// clients.
+    public var hasOwnDate: Bool { server == .builtIn && !devices.contains { $0.runsProgram } }
+}
+
 /// The notes service of a run with the notes of its scenario. Scenario and seed determine all identifiers.
 public struct RunServer: Sendable {
     /// The password of every user.
     public static let password = "secret"
-    /// The date at the start of a run: 2026-03-01T00:00:00Z, in milliseconds since 1970. In a live run it is that of the apps'
-    /// services and of their clients' wall clocks; the notes and their clients have the host's clock.
+    /// The date at the start of a simulated run, and of a live one with its own date: 2026-03-01T00:00:00Z, in milliseconds since
+    /// 1970.
     public static let startMilliseconds = 1_772_323_200_000
 
     /// The greatest size of all texts of generated notes.
@@ -114,12 +122,13 @@ public struct RunServer: Sendable {
             // Clients renew a token after 401, not after 403 (RFC 6750, 3.1).
             unauthenticatedStatus: scenario.tokenLife == nil ? nil : 401, limits: limits, now: now,
             monotonicNow: monotonicNow, makeUUID: { ids.uuid() }, behavior: behavior,
-            mounted: apps.mounted(now: now ?? Self.liveClock()))
+            mounted: apps.mounted(now: now ?? Self.liveClock(scenario)))
         hasTokens = scenario.tokenLife != nil
     }
 
-    /// Returns a clock that starts now, at the date of the start of a run.
-    private static func liveClock() -> @Sendable () -> Int {
+    /// Returns the clock of apps' services in a live run that starts now.
+    private static func liveClock(_ scenario: Scenario) -> @Sendable () -> Int {
+        guard scenario.hasOwnDate else { return { Int(Date().timeIntervalSince1970 * 1000) } }
         let origin = ContinuousClock.now
         return { startMilliseconds + Int(Nanoseconds(ContinuousClock.now - origin).count / 1_000_000) }
     }

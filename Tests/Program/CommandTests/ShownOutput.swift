@@ -10,7 +10,7 @@ struct ShownOutput {
     /// Returns a line without what differs between runs: digests, decimal fractions, long numbers, sizes, the address of the host.
     private static func fixed(_ line: some StringProtocol) -> String {
         String(line).replacing("localhost", with: "127.0.0.1")
-            .replacing(/\(from another device [0-9.:]+\)[ ]/, with: "")
+            .replacing(/\(from another device [0-9.:]+( or [0-9.:]+)*\)[ ]/, with: "")
             .replacing(/\b[0-9a-f]{16}\b/, with: "#")
             .replacing(/[0-9]+\.[0-9]+|\b[0-9]{6,}\b/, with: "#")
             .replacing(/\b[0-9]+ (B|milliseconds)\b/) { "# \($0.1)" }
