@@ -33,8 +33,7 @@ actor AppDriver: ClientDriver {
 
     init(
         _ app: Scenario.App, _ device: Scenario.Device, in world: LiveRunWorld, _ behavior: RunBehavior,
-        _ folder: RunFolder,
-        server: LiveServer.Address
+        _ folder: RunFolder, server: LiveServer.Address
     ) async throws {
         self.app = app
         settings = device.appSettings
@@ -89,8 +88,8 @@ actor AppDriver: ClientDriver {
         var configuration = AppClient.Configuration(target: target, storePath: storePath) { state in
             try app.start(
                 AppConfiguration(seed: seed, clock: WallClock(startMilliseconds: clock), settings: settings),
-                restoring: state, host: host, authorization: "Basic \(credentials)",
-                timeouts: timeouts, behavior: behavior)
+                restoring: state, host: host, authorization: "Basic \(credentials)", timeouts: timeouts,
+                behavior: behavior)
         }
         configuration.interface = interface
         configuration.mustEnd = { [world, name] in world.mustEnd(name) }
