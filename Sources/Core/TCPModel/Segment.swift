@@ -41,34 +41,29 @@ struct Segment: Sendable {
 }
 
 /// Up to three SACK blocks, the number that fits with timestamps. They are stored relative to the acknowledgment
-/// number, since a packet in flight is copied several times.
+/// number, each in one word, since a packet in flight is copied several times.
 struct SACKBlocks: Sendable {
-    private var offsets: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0, 0)
-    private var blocks: UInt8 = 0
+    /// The start of a block in the upper half and its end in the lower half; 0 if there is none.
+    private var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
 
-    var count: Int { Int(blocks) }
+    var count: Int { words.0 == 0 ? 0 : words.1 == 0 ? 1 : words.2 == 0 ? 2 : 3 }
 
     /// Returns the block at `index`, given the segment's acknowledgment number.
     func range(_ index: Int, from base: Int64) -> Range<Int64> {
-        let (start, end) =
-            switch index {
-            case 0: (offsets.0, offsets.1)
-            case 1: (offsets.2, offsets.3)
-            default: (offsets.4, offsets.5)
-            }
-        return base + Int64(start)..<base + Int64(end)
+        let word = index == 0 ? words.0 : index == 1 ? words.1 : words.2
+        return base + Int64(word >> 32)..<base + Int64(word & 0xffff_ffff)
     }
 
     /// Appends a block above `base`. A fourth block, or one whose offsets exceed 32 bits, is omitted.
     mutating func append(_ block: Range<Int64>, from base: Int64) {
         guard let start = UInt32(exactly: block.lowerBound - base), let end = UInt32(exactly: block.upperBound - base)
         else { return }
-        switch blocks {
-        case 0: (offsets.0, offsets.1) = (start, end)
-        case 1: (offsets.2, offsets.3) = (start, end)
-        case 2: (offsets.4, offsets.5) = (start, end)
-        default: return
+        let word = UInt64(start) << 32 | UInt64(end)
+        switch count {
+        case 0: words.0 = word
+        case 1: words.1 = word
+        case 2: words.2 = word
+        default: break
         }
-        blocks += 1
     }
 }

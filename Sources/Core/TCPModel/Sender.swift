@@ -184,7 +184,7 @@ struct Sender: Sendable {
         if let lowest = facts.lowestOriginal, lowest < priorHighestSacked, state != .loss || hasUndoMarker {
             hasSeenReordering = true
         }
-        updateRoundTrip(ack, facts, isAdvance: isAdvance, at: now)
+        if isAdvance || facts.newlySacked { updateRoundTrip(ack, facts, isAdvance: isAdvance, at: now) }
         if isAdvance { timeouts = 0 }
         if tlpHighSequence != nil { processLossProbeAck(ack, isAdvance: isAdvance, facts) }
 

@@ -196,18 +196,24 @@ struct TCPEndpoint: Sendable {
             sendHandshake(.synAck, at: now)
         case .synReceived:
             // A retransmitted SYN gets the SYN-ACK again, without a change of the timer (`tcp_check_req`).
-            outbox.append(withTimestamps(Segment(kind: .synAck), at: now))
+            appendHandshake(.synAck, at: now)
         default:
             sendAck(at: now)
         }
     }
 
     private mutating func sendHandshake(_ kind: Segment.Kind, at now: Int64) {
-        outbox.append(withTimestamps(Segment(kind: kind), at: now))
+        appendHandshake(kind, at: now)
         let span = kind == .syn ? stack.synTimeout(after: handshakeTries) : stack.synAckTimeout(after: handshakeTries)
         if handshakeTries == 0 { firstHandshakeAt = now }
         handshakeTries += 1
         handshakeDeadline = expiry(span.count, at: now)
+    }
+
+    private mutating func appendHandshake(_ kind: Segment.Kind, at now: Int64) {
+        var segment = Segment(kind: kind)
+        addTimestamps(to: &segment, at: now)
+        outbox.append(segment)
     }
 
     private mutating func establish(
@@ -256,9 +262,10 @@ struct TCPEndpoint: Sendable {
             segment.isFIN = output.isFIN
             segment.isWindowProbe = output.isWindowProbe
             segment.isPSH = output.end == sender.writeEnd
-            outbox.append(withAcknowledgment(segment, at: now))
+            acknowledge(with: &segment, at: now)
+            outbox.append(segment)
         }
-        outgoing.removeAll(keepingCapacity: true)
+        outgoing.removeEach()
         updateSenderDeadline(at: now)
     }
 
@@ -266,27 +273,25 @@ struct TCPEndpoint: Sendable {
         var segment = Segment(kind: .ack)
         segment.start = sender.sndNxt
         segment.end = sender.sndNxt
-        outbox.append(withAcknowledgment(segment, at: now))
+        acknowledge(with: &segment, at: now)
+        outbox.append(segment)
     }
 
-    /// Returns the segment with an acknowledgment.
-    private mutating func withAcknowledgment(_ segment: Segment, at now: Int64) -> Segment {
-        var segment = withTimestamps(segment, at: now)
+    /// Adds an acknowledgment to a segment.
+    private mutating func acknowledge(with segment: inout Segment, at now: Int64) {
+        addTimestamps(to: &segment, at: now)
         segment.ackNumber = receiver.rcvNxt
         segment.isDSACK = receiver.needsDSACK
         segment.sackBlocks = receiver.acknowledge()
         needsAck = false
         ackDeadline = .max
-        return segment
     }
 
-    /// Returns the segment with timestamps and window.
-    private mutating func withTimestamps(_ segment: Segment, at now: Int64) -> Segment {
-        var segment = segment
+    /// Adds timestamps and the window to a segment.
+    private mutating func addTimestamps(to segment: inout Segment, at now: Int64) {
         segment.timestamp = now + 1  // 0 is no timestamp
         segment.timestampEcho = receiver.timestampRecent
         segment.window = receiver.advertiseWindow()
-        return segment
     }
 
     private mutating func updateSenderDeadline(at now: Int64) {
@@ -306,4 +311,11 @@ struct TCPEndpoint: Sendable {
         return KernelTimerWheel.expiry(Nanoseconds(span), armedAt: Instant(Nanoseconds(now)), phase: clockPhase)
             .sinceStart.count
     }
+}
+
+extension Array {
+    /// Removes the elements, and keeps the storage. For few elements this is faster than `removeAll(keepingCapacity:)`, which
+    /// replaces a range.
+    @inline(__always)
+    mutating func removeEach() { while popLast() != nil {} }
 }

@@ -12,32 +12,28 @@ public import LinkModel
 /// delivered bytes are always the next of the stream. All randomness follows from the seed; each connection has its own
 /// random streams (`link/up/conn/7/loss`), so that the losses of one do not shift those of another.
 public struct TCPLink: ~Copyable {
-    /// A reference to an endpoint, so that its kilobytes are accessed in place for each packet. Only the link refers to
-    /// it, and the link cannot be copied.
-    private final class EndpointBox {
-        var endpoint: TCPEndpoint
-
-        init(_ endpoint: TCPEndpoint) { self.endpoint = endpoint }
-
-        @inline(__always)
-        func withEndpoint<Result>(_ body: (inout TCPEndpoint) -> Result) -> Result { body(&endpoint) }
-    }
-
     private struct Connection {
         var generation: UInt32 = 0
         var isInUse = false
-        var endpoints: PerDirection<EndpointBox>
-        var flows: PerDirection<PacketPipe.FlowState>
-        /// Losses of this connection alone, in addition to the link's.
-        var losses = PerDirection(up: [CorrelatedLoss](), down: [CorrelatedLoss]())
-        var scheduled = PerDirection(up: ScheduledTimers(), down: ScheduledTimers())
         /// The number of the connection, from 0.
         var number = 0
-        /// The sequence number after the last byte that each end has sent.
-        var dataSentUpTo = PerDirection(up: Int64(0), down: Int64(0))
-        /// The sequence number after the last byte that each end has sent in a recorded packet; -1 before its SYN is
-        /// recorded.
-        var recordedUpTo = PerDirection(up: Int64(-1), down: Int64(-1))
+        /// The ends by the direction in which they send. They have a memory of their own, so that their kilobytes are
+        /// accessed in place for each packet. It is released with the link; the next connection in this slot uses it
+        /// again.
+        let ends: PerDirection<UnsafeMutablePointer<End>>
+    }
+
+    /// One end of a connection, and the direction in which it sends.
+    private struct End {
+        var endpoint: TCPEndpoint
+        var flow: PacketPipe.FlowState
+        /// Losses of this connection alone, in addition to the link's.
+        var losses: [CorrelatedLoss] = []
+        var scheduled = ScheduledTimers()
+        /// The sequence number after the last byte sent.
+        var dataSentUpTo: Int64
+        /// The sequence number after the last byte sent in a recorded packet; -1 before its SYN is recorded.
+        var recordedUpTo: Int64 = -1
     }
 
     /// The times of an endpoint's two entries in the timer heap; `.max` means none. Timers are moved to a later time
@@ -101,6 +97,15 @@ public struct TCPLink: ~Copyable {
         stacks = PerDirection(up: client.bounded, down: server.bounded)
     }
 
+    deinit {
+        for connection in connections {
+            for direction in Direction.allCases {
+                connection.ends[direction].deinitialize(count: 1)
+                connection.ends[direction].deallocate()
+            }
+        }
+    }
+
     // MARK: State
 
     /// The conditions for packets that enter now, unless a direction has an outage.
@@ -151,32 +156,31 @@ public struct TCPLink: ~Copyable {
     /// Returns the smoothed round trip of an end's sender; `nil` before the first sample.
     public func smoothedRoundTrip(_ id: FlowID, _ side: Side) -> Nanoseconds? {
         guard contains(id) else { return nil }
-        let srtt = connections[id.index].endpoints[side.sendDirection].endpoint.sender.estimator.srtt
+        let srtt = end(id, side.sendDirection).pointee.endpoint.sender.estimator.srtt
         return srtt > 0 ? Nanoseconds(srtt) : nil
     }
 
     /// Returns whether the SYN has reached the server.
     public func hasReachedServer(_ id: FlowID) -> Bool {
-        contains(id) && connections[id.index].endpoints.down.endpoint.state != .closed
+        contains(id) && connections[id.index].ends.down.pointee.endpoint.state != .closed
     }
 
     /// Returns whether bytes may bypass the model, because the model would deliver them at once and no earlier bytes
     /// are outstanding.
     public func canBypassModel(_ id: FlowID, _ direction: Direction, at now: Instant) -> Bool {
         guard !recordsPackets, contains(id),
-            link.passesAtOnce(connections[id.index].flows[direction], direction, at: now.bounded)
+            link.passesAtOnce(end(id, direction).pointee.flow, direction, at: now.bounded)
         else { return false }
-        let endpoints = connections[id.index].endpoints
-        let sender = endpoints[direction].endpoint
-        return connections[id.index].losses[direction].isEmpty && sender.state == .established
-            && endpoints[direction.opposite].endpoint.state == .established
-            && sender.sender.bytesHeld == 0
+        let sender = end(id, direction)
+        return sender.pointee.losses.isEmpty && sender.pointee.endpoint.state == .established
+            && end(id, direction.opposite).pointee.endpoint.state == .established
+            && sender.pointee.endpoint.sender.bytesHeld == 0
     }
 
     /// Returns the bytes that an end has written and never sent.
     public func bytesUnsent(_ id: FlowID, _ direction: Direction) -> Int {
         guard contains(id) else { return 0 }
-        return Int(connections[id.index].endpoints[direction].endpoint.sender.bytesUnsent)
+        return Int(end(id, direction).pointee.endpoint.sender.bytesUnsent)
     }
 
     /// The state of an end's sender, as in the kernel's `TCP_INFO`.
@@ -196,7 +200,7 @@ public struct TCPLink: ~Copyable {
     /// Returns the state of an end's sender.
     public func info(_ id: FlowID, _ side: Side) -> Info? {
         guard contains(id) else { return nil }
-        let sender = connections[id.index].endpoints[side.sendDirection].endpoint.sender
+        let sender = end(id, side.sendDirection).pointee.endpoint.sender
         return Info(
             congestionWindow: Int(sender.cubic.cwnd),
             slowStartThreshold: sender.cubic.ssthresh == Cubic.infiniteSsthresh ? nil : Int(sender.cubic.ssthresh),
@@ -210,7 +214,7 @@ public struct TCPLink: ~Copyable {
     /// Returns the free bytes of an end's send buffer; ``FlowEvent/writable(_:)`` reports space after a full buffer.
     public func sendBufferSpace(_ id: FlowID, _ direction: Direction) -> Int {
         guard contains(id) else { return 0 }
-        return Int(max(0, connections[id.index].endpoints[direction].endpoint.sendBufferSpace))
+        return Int(max(0, end(id, direction).pointee.endpoint.sendBufferSpace))
     }
 
     // MARK: Conditions
@@ -240,7 +244,7 @@ public struct TCPLink: ~Copyable {
     /// Sets the losses of a connection's data segments in one direction, in addition to the link's.
     public mutating func setLosses(_ losses: [CorrelatedLoss], on id: FlowID, _ direction: Direction) {
         guard contains(id) else { return }
-        connections[id.index].losses[direction] = losses
+        end(id, direction).pointee.losses = losses
     }
 
     // MARK: Connections
@@ -261,27 +265,27 @@ public struct TCPLink: ~Copyable {
         // The phase of the kernels' clocks when a connection opens is arbitrary.
         var clock = RandomStream(seed: seed, "\(link.name)/conn/\(number)/clock")
         let clockPhase = Nanoseconds(clock.integer(below: Self.clockPhaseMax.count))
-        func endpoint(_ side: Side) -> EndpointBox {
-            EndpointBox(
-                TCPEndpoint(
+        let flows = link.makeFlow(seed: seed, name: "conn/\(number)")
+        func end(_ side: Side) -> End {
+            End(
+                endpoint: TCPEndpoint(
                     side, stacks[side.sendDirection], clockPhase: clockPhase, readsImmediately: readsImmediately,
-                    first: firstByte))
+                    first: firstByte),
+                flow: flows[side.sendDirection], dataSentUpTo: firstByte)
         }
-        var connection = Connection(
-            isInUse: true,
-            endpoints: PerDirection(up: endpoint(.client), down: endpoint(.server)),
-            flows: link.makeFlow(seed: seed, name: "conn/\(number)"),
-            number: number, dataSentUpTo: PerDirection(up: firstByte, down: firstByte))
         let index: Int
         if let slot = freeSlots.popLast() {
             index = slot
-            connection.generation = connections[slot].generation
-            connections[slot] = connection
+            for side in Side.allCases { connections[slot].ends[side.sendDirection].pointee = end(side) }
         } else {
             index = connections.count
-            connections.append(connection)
+            connections.append(
+                Connection(ends: PerDirection(up: .allocate(capacity: 1), down: .allocate(capacity: 1))))
+            for side in Side.allCases { connections[index].ends[side.sendDirection].initialize(to: end(side)) }
         }
-        let id = FlowID(index: index, generation: connection.generation)
+        connections[index].isInUse = true
+        connections[index].number = number
+        let id = FlowID(index: index, generation: connections[index].generation)
         if isEstablished {
             establishAtOnce(id, at: now.bounded)
         } else {
@@ -293,12 +297,12 @@ public struct TCPLink: ~Copyable {
 
     /// Passes SYN, SYN-ACK and ACK from end to end without the link.
     private mutating func establishAtOnce(_ id: FlowID, at now: Int64) {
-        let endpoints = connections[id.index].endpoints
-        endpoints.up.withEndpoint { $0.open(after: 0, at: now) }
+        end(id, .up).pointee.endpoint.open(after: 0, at: now)
         for direction in [Direction.up, .down, .up] {
-            var segments: [Segment] = []
-            endpoints[direction].withEndpoint { swap(&segments, &$0.outbox) }
-            for segment in segments { _ = endpoints[direction.opposite].withEndpoint { $0.receive(segment, at: now) } }
+            for segment in end(id, direction).pointee.endpoint.outbox {
+                _ = end(id, direction.opposite).pointee.endpoint.receive(segment, at: now)
+            }
+            end(id, direction).pointee.endpoint.outbox.removeEach()
         }
     }
 
@@ -368,10 +372,11 @@ public struct TCPLink: ~Copyable {
         for index in connections.indices where connections[index].isInUse {
             for direction in Direction.allCases {
                 // An end that has sent at most its SYN counts its next recorded packet as its first.
-                switch connections[index].endpoints[direction].endpoint.state {
+                let end = connections[index].ends[direction]
+                switch end.pointee.endpoint.state {
                 case .closed, .synSent: break
                 case .synReceived, .established, .reset:
-                    connections[index].recordedUpTo[direction] = connections[index].dataSentUpTo[direction]
+                    end.pointee.recordedUpTo = end.pointee.dataSentUpTo
                 }
             }
         }
@@ -385,14 +390,19 @@ public struct TCPLink: ~Copyable {
 
     // MARK: Private
 
+    @inline(__always)
+    private func end(_ id: FlowID, _ direction: Direction) -> UnsafeMutablePointer<End> {
+        connections[id.index].ends[direction]
+    }
+
     private mutating func receive(_ packet: PacketInFlight<Segment>, _ direction: Direction) {
         let id = packet.flow
         let now = packet.arrival
         let side = direction.receiver
-        let box = connections[id.index].endpoints[side.sendDirection]
-        let result = box.withEndpoint { $0.receive(packet.payload, at: now) }
+        let receiver = end(id, side.sendDirection)
+        let result = receiver.pointee.endpoint.receive(packet.payload, at: now)
         precondition(
-            box.endpoint.receiver.rcvNxt <= connections[id.index].dataSentUpTo[direction],
+            receiver.pointee.endpoint.receiver.rcvNxt <= end(id, direction).pointee.dataSentUpTo,
             "bytes were delivered that were never sent")
         transmit(id, side, at: now)
         let time = Instant(Nanoseconds(now))
@@ -413,16 +423,16 @@ public struct TCPLink: ~Copyable {
     private mutating func fire(_ timer: Timer) {
         let id = timer.flow
         let direction = timer.side.sendDirection
+        let end = end(id, direction)
         // An entry that an earlier one has replaced is ignored.
         if timer.isAck {
-            guard connections[id.index].scheduled[direction].ack == timer.time else { return }
-            connections[id.index].scheduled[direction].ack = .max
+            guard end.pointee.scheduled.ack == timer.time else { return }
+            end.pointee.scheduled.ack = .max
         } else {
-            guard connections[id.index].scheduled[direction].main == timer.time else { return }
-            connections[id.index].scheduled[direction].main = .max
+            guard end.pointee.scheduled.main == timer.time else { return }
+            end.pointee.scheduled.main = .max
         }
-        let box = connections[id.index].endpoints[direction]
-        if box.endpoint.nextDeadline <= timer.time { box.endpoint.fireTimers(at: timer.time) }
+        if end.pointee.endpoint.nextDeadline <= timer.time { end.pointee.endpoint.fireTimers(at: timer.time) }
         transmit(id, timer.side, at: timer.time)
     }
 
@@ -430,51 +440,45 @@ public struct TCPLink: ~Copyable {
         _ id: FlowID, _ side: Side, at now: Instant, _ action: (inout TCPEndpoint, Int64) -> Void
     ) {
         let now = now.bounded
-        action(&connections[id.index].endpoints[side.sendDirection].endpoint, now)
+        action(&end(id, side.sendDirection).pointee.endpoint, now)
         transmit(id, side, at: now)
     }
 
     /// Offers an endpoint's segments to the link and schedules its timers.
     private mutating func transmit(_ id: FlowID, _ side: Side, at now: Int64) {
         let direction = side.sendDirection
-        let index = id.index
-        let box = connections[index].endpoints[direction]
-        var outbox: [Segment] = []
-        let (mainDeadline, ackDeadline) = box.withEndpoint { endpoint in
-            // The array is swapped out and back to keep its storage.
-            swap(&outbox, &endpoint.outbox)
-            return (min(endpoint.senderDeadline, endpoint.handshakeDeadline), endpoint.ackDeadline)
+        let end = end(id, direction)
+        let mainDeadline = min(end.pointee.endpoint.senderDeadline, end.pointee.endpoint.handshakeDeadline)
+        let ackDeadline = end.pointee.endpoint.ackDeadline
+        for position in 0..<end.pointee.endpoint.outbox.count {
+            offer(end.pointee.endpoint.outbox[position], of: id, end, direction, at: now)
         }
-        if !outbox.isEmpty {
-            for segment in outbox { offer(segment, of: id, direction, at: now) }
-            outbox.removeAll(keepingCapacity: true)
-        }
-        box.withEndpoint { swap(&outbox, &$0.outbox) }
+        end.pointee.endpoint.outbox.removeEach()
         // A timer after the end of modelled time never fires.
-        let end = Instant.endCount
-        if mainDeadline <= end && mainDeadline < connections[index].scheduled[direction].main {
-            connections[index].scheduled[direction].main = mainDeadline
+        if mainDeadline <= Instant.endCount && mainDeadline < end.pointee.scheduled.main {
+            end.pointee.scheduled.main = mainDeadline
             timers.insert(
                 Timer(time: mainDeadline, sequence: link.takeSequence(), flow: id, side: side, isAck: false))
         }
-        if ackDeadline <= end && ackDeadline < connections[index].scheduled[direction].ack {
-            connections[index].scheduled[direction].ack = ackDeadline
+        if ackDeadline <= Instant.endCount && ackDeadline < end.pointee.scheduled.ack {
+            end.pointee.scheduled.ack = ackDeadline
             timers.insert(Timer(time: ackDeadline, sequence: link.takeSequence(), flow: id, side: side, isAck: true))
         }
     }
 
     @inline(__always)
-    private mutating func offer(_ segment: Segment, of id: FlowID, _ direction: Direction, at now: Int64) {
-        let index = id.index
+    private mutating func offer(
+        _ segment: Segment, of id: FlowID, _ end: UnsafeMutablePointer<End>, _ direction: Direction, at now: Int64
+    ) {
         if segment.kind == .data {
             if !segment.isWindowProbe {
-                if segment.start < connections[index].dataSentUpTo[direction] {
+                if segment.start < end.pointee.dataSentUpTo {
                     link.recordRetransmission(direction)
                 } else {
-                    connections[index].dataSentUpTo[direction] = segment.end
+                    end.pointee.dataSentUpTo = segment.end
                 }
             }
-            if losesSegment(id, direction) {
+            if !end.pointee.losses.isEmpty, Self.loseNext(&end.pointee.losses) {
                 link.recordLoss(direction)
                 if recordsPackets { record(segment, id, direction, arrival: nil, isLost: true, at: now) }
                 return
@@ -482,29 +486,25 @@ public struct TCPLink: ~Copyable {
         }
         let lostBefore = recordsPackets ? link.counters(direction).packetsLost : 0
         let arrival = link.offer(
-            segment, bytes: segment.packetBytes, of: id, state: &connections[index].flows[direction], direction,
-            at: now)
+            segment, bytes: segment.packetBytes, of: id, state: &end.pointee.flow, direction, at: now)
         if recordsPackets {
             let isLost = link.counters(direction).packetsLost > lostBefore
             record(segment, id, direction, arrival: arrival, isLost: isLost, at: now)
         }
     }
 
-    /// Returns whether one of the connection's own loss processes loses the next segment. Each process advances with
-    /// every segment.
-    private mutating func losesSegment(_ id: FlowID, _ direction: Direction) -> Bool {
-        guard !connections[id.index].losses[direction].isEmpty else { return false }
+    /// Returns whether one of the loss processes loses the next segment. Each process advances with every segment.
+    private static func loseNext(_ losses: inout [CorrelatedLoss]) -> Bool {
         var isLost = false
-        for position in connections[id.index].losses[direction].indices {
-            if connections[id.index].losses[direction][position].losesNext() { isLost = true }
-        }
+        for position in losses.indices where losses[position].losesNext() { isLost = true }
         return isLost
     }
 
     private mutating func record(
         _ segment: Segment, _ id: FlowID, _ direction: Direction, arrival: Int64?, isLost: Bool, at now: Int64
     ) {
-        let recordedUpTo = connections[id.index].recordedUpTo[direction]
+        let end = end(id, direction)
+        let recordedUpTo = end.pointee.recordedUpTo
         let next = max(0, recordedUpTo)
         let isHandshake = segment.kind == .syn || segment.kind == .synAck
         let range =
@@ -513,7 +513,7 @@ public struct TCPLink: ~Copyable {
             case .data, .ack, .reset: next..<next
             case .syn, .synAck: Int64(0)..<0
             }
-        connections[id.index].recordedUpTo[direction] = max(next, range.upperBound)
+        end.pointee.recordedUpTo = max(next, range.upperBound)
         let fate: PacketRecord.Fate =
             if arrival != nil {
                 .arrives
@@ -541,7 +541,7 @@ public struct TCPLink: ~Copyable {
                 isPSH: segment.isPSH, isWindowProbe: segment.isWindowProbe, isFirstOfSender: recordedUpTo < 0,
                 isRetransmission: isHandshake ? recordedUpTo >= 0 : range.lowerBound < next,
                 ackNumber: kind == .reset
-                    ? connections[id.index].endpoints[direction].endpoint.receiver.rcvNxt : segment.ackNumber,
+                    ? end.pointee.endpoint.receiver.rcvNxt : segment.ackNumber,
                 sackRanges: (0..<segment.sackBlocks.count).map {
                     segment.sackBlocks.range($0, from: segment.ackNumber)
                 },
