@@ -14,6 +14,8 @@ extension History.Entry {
 /// optional values a byte that tells whether there is one.
 package struct EventEncoder {
     private(set) var bytes: [UInt8] = []
+    /// The digests of the notes of one history that have been encoded.
+    private var digests: [ObjectIdentifier: UInt64] = [:]
 
     mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
 
@@ -53,6 +55,26 @@ package struct EventEncoder {
     }
 
     mutating func begin(_ kind: UInt8) { bytes.append(kind) }
+
+    /// Adds the digest of a note, which is computed once: most notes of a state are those of the state before.
+    mutating func add(digestOf row: History.DeviceState.Row) {
+        if let known = digests[row.identity] { return add(known) }
+        var encoder = EventEncoder()
+        encoder.add(row.name)
+        encoder.add(row.title)
+        encoder.add(row.text)
+        encoder.add(row.icon)
+        encoder.add(row.isDeleted)
+        encoder.add(row.kept.count)
+        for text in row.kept { encoder.add(text) }
+        encoder.add(row.opacity)
+        encoder.add(row.isStruck)
+        encoder.add(row.error)
+        encoder.add(row.hasMarker)
+        let digest = FNV1a.digest(encoder.bytes)
+        digests[row.identity] = digest
+        add(digest)
+    }
 }
 
 extension History.Event {
@@ -69,7 +91,7 @@ extension History {
         for entry in entries {
             encoder.removeAll()
             entry.encode(into: &encoder)
-            for byte in encoder.bytes { hash.add(byte) }
+            hash.add(contentsOf: encoder.bytes)
         }
         return hash.value
     }
@@ -139,5 +161,25 @@ extension History.Event: CustomStringConvertible {
         case .bytesChanged(let device, let direction, let offset):
             "\(device) \(direction == .up ? "upload" : "download") changed after \(offset) B"
         }
+    }
+}
+
+extension String {
+    /// Returns whether both texts have the same UTF-8 bytes; `==` compares their canonical forms.
+    func hasEqualBytes(_ other: String) -> Bool {
+        if utf8.count != other.utf8.count { return false }
+        let isEqual = utf8.withContiguousStorageIfAvailable { left in
+            other.utf8.withContiguousStorageIfAvailable { right in
+                let (left, right) = (UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+                var index = 0
+                while index + 8 <= left.count {
+                    let word = left.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                    if word != right.loadUnaligned(fromByteOffset: index, as: UInt64.self) { return false }
+                    index += 8
+                }
+                return left[index...].elementsEqual(right[index...])
+            }
+        }
+        return (isEqual ?? nil) ?? utf8.elementsEqual(other.utf8)
     }
 }

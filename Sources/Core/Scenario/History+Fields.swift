@@ -182,11 +182,10 @@ extension EventEncoder: FieldVisitor {
 
     package mutating func value(_ field: History.Field, _ value: (some EncodedValue)?) { add(value) }
 
-    /// Adds the digests of the notes, which are computed once.
     package mutating func state(_ state: History.DeviceState) {
         add(state.outbox)
         add(state.rows.count)
-        for row in state.rows { add(row.digest) }
+        for row in state.rows { add(digestOf: row) }
         state.screen.encode(into: &self)
     }
 

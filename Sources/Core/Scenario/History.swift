@@ -94,12 +94,14 @@ public struct History: Sendable {
     /// Creates an empty history.
     public init() {}
 
-    /// Appends an event, not earlier than the last one, and returns its entry.
-    @discardableResult
-    public mutating func append(_ event: Event, at time: Nanoseconds) -> Entry {
-        let entry = Entry(time: max(time, entries.last?.time ?? time), event: event)
-        entries.append(entry)
-        return entry
+    /// The time of the last event.
+    private var end: Nanoseconds?
+
+    /// Appends an event, not earlier than the last one.
+    public mutating func append(_ event: Event, at time: Nanoseconds) {
+        let time = max(time, end ?? time)
+        end = time
+        entries.append(Entry(time: time, event: event))
     }
 
     /// The visible and stored state of a device.
@@ -107,7 +109,6 @@ public struct History: Sendable {
         /// A note as it is shown. A reference, because most notes of a state are those of the state before.
         public struct Row: Hashable, Sendable {
             private final class Values: Sendable {
-                let digest: UInt64
                 let name: String
                 let title: String?
                 let text: String?
@@ -133,26 +134,11 @@ public struct History: Sendable {
                     self.isStruck = isStruck
                     self.error = error
                     self.hasMarker = hasMarker
-                    var encoder = EventEncoder()
-                    encoder.add(name)
-                    encoder.add(title)
-                    encoder.add(text)
-                    encoder.add(icon)
-                    encoder.add(isDeleted)
-                    encoder.add(kept.count)
-                    for text in kept { encoder.add(text) }
-                    encoder.add(opacity)
-                    encoder.add(isStruck)
-                    encoder.add(error)
-                    encoder.add(hasMarker)
-                    digest = FNV1a.digest(encoder.bytes)
                 }
             }
 
             private let values: Values
 
-            /// A digest of the values, computed once.
-            var digest: UInt64 { values.digest }
             /// The note's name in the scenario.
             public var name: String { values.name }
             /// The title.
@@ -186,16 +172,22 @@ public struct History: Sendable {
                     opacity: opacity, isStruck: isStruck, error: error, hasMarker: hasMarker)
             }
 
+            /// Compares texts by their bytes, like the digests of runs.
             public static func == (left: Row, right: Row) -> Bool {
                 let (one, other) = (left.values, right.values)
                 if one === other { return true }
-                return one.digest == other.digest && one.name == other.name && one.title == other.title
-                    && one.text == other.text && one.icon == other.icon && one.isDeleted == other.isDeleted
-                    && one.kept == other.kept && one.opacity == other.opacity && one.isStruck == other.isStruck
-                    && one.error == other.error && one.hasMarker == other.hasMarker
+                func isSame(_ text: String?, _ other: String?) -> Bool {
+                    guard let text, let other else { return text == nil && other == nil }
+                    return text.hasEqualBytes(other)
+                }
+                return one.icon == other.icon && one.isDeleted == other.isDeleted && one.isStruck == other.isStruck
+                    && one.hasMarker == other.hasMarker && one.kept.count == other.kept.count
+                    && isSame(one.name, other.name) && isSame(one.title, other.title) && isSame(one.text, other.text)
+                    && isSame(one.opacity, other.opacity) && isSame(one.error, other.error)
+                    && zip(one.kept, other.kept).allSatisfy { isSame($0, $1) }
             }
 
-            public func hash(into hasher: inout Hasher) { hasher.combine(digest) }
+            public func hash(into hasher: inout Hasher) { Array(name.utf8).hash(into: &hasher) }
         }
 
         /// The notes.

@@ -1,6 +1,6 @@
 public import Determinism
 
-/// The recorder of a run: a history with a rolling digest, the names of notes, and the numbers of exchanges and
+/// The recorder of a run: a history, the names of notes, and the numbers of exchanges and
 /// connections. A value without a clock.
 ///
 /// Recording begins with the event ``History/Event/phase(_:)`` of the phase ``ScenarioDirector/Phase/script``, whose
@@ -11,8 +11,6 @@ public struct HistoryRecorder: Sendable {
     /// The time of 0 s; `nil` before the script phase.
     public private(set) var start: Instant?
 
-    private var hash = FNV1a()
-    private var encoder = EventEncoder()
     private var hasEnded = false
     /// The names of records, and the records of each name, the latest last.
     private var rows: [RecordBytes: String] = [:]
@@ -60,9 +58,6 @@ public struct HistoryRecorder: Sendable {
     /// Creates a recorder.
     public init() {}
 
-    /// The rolling digest: FNV-1a over time, kind and bytes of every event.
-    public var digest: UInt64 { hash.value }
-
     // MARK: Events
 
     /// Records an event and returns whether it belongs to the run.
@@ -70,12 +65,7 @@ public struct HistoryRecorder: Sendable {
     public mutating func record(_ event: History.Event, at now: Instant) -> Bool {
         if case .phase(.script) = event, start == nil { start = now }
         guard let start, !hasEnded else { return false }
-        let entry = history.append(event, at: now - start)
-        encoder.removeAll()
-        entry.encode(into: &encoder)
-        var rolling = hash
-        for byte in encoder.bytes { rolling.add(byte) }
-        hash = rolling
+        history.append(event, at: now - start)
         if case .phase(.ended) = event { hasEnded = true }
         return true
     }

@@ -139,7 +139,7 @@ struct RunFacts {
     /// then, of which one device may have the first, and another device the second.
     let restored: Set<Note>
     /// The texts that steps give to each note.
-    private(set) var stepTexts: [String: Set<String>] = [:]
+    private(set) var stepTexts: [String: [String]] = [:]
 
     /// A note of a user.
     struct Note: Hashable {
@@ -172,7 +172,7 @@ struct RunFacts {
             switch step.action?.action {
             case .create(let row, _, let text?)?, .edit(let row, _, let text?)?, .resolve(let row, _, let text?)?,
                 .editStale(let row, _, let text?)?:
-                stepTexts[row, default: []].insert(text)
+                stepTexts[row, default: []].append(text)
             default: continue
             }
         }
@@ -426,7 +426,7 @@ extension RunFacts.Device {
         let old = state?.rows ?? []
         state = new
         func isSame(_ left: RunFacts.Row, _ right: RunFacts.Row) -> Bool {
-            left.digest == right.digest || left.name == right.name
+            left.identity == right.identity || left.name == right.name
         }
         // Mostly, the notes before and after a part of the list are the same ones, in the same order.
         var start = 0
@@ -442,7 +442,7 @@ extension RunFacts.Device {
                 index < start
                 ? old[index]
                 : index >= newEnd ? old[index - newEnd + oldEnd] : before.removeValue(forKey: row.name)
-            if left?.digest != row.digest { append(left, row, moment, isFirst, new.outbox) }
+            if left?.identity != row.identity, left != row { append(left, row, moment, isFirst, new.outbox) }
         }
         if before.isEmpty { return }
         for row in old[start..<oldEnd] where before.removeValue(forKey: row.name) != nil {

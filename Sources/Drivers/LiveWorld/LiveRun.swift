@@ -63,7 +63,7 @@ public enum LiveRun {
         await server.stop()
         let result = world.result
         return RunResult(
-            verdict: result.verdict, history: result.history, digest: result.digest, eventCount: result.eventCount,
+            verdict: result.verdict, history: result.history, eventCount: result.eventCount,
             outputs: outputs + (server.output.map { [$0] } ?? []))
     }
 

@@ -118,8 +118,7 @@ final class LiveRunWorld: Sendable {
         state.withLock { state in
             let history = state.recorder.history
             return RunResult(
-                verdict: Verdict(scenario, history), history: history, digest: state.recorder.digest,
-                eventCount: history.entries.count)
+                verdict: Verdict(scenario, history), history: history, eventCount: history.entries.count)
         }
     }
 

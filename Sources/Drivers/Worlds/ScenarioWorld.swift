@@ -22,8 +22,6 @@ public struct RunResult: Sendable {
     public let verdict: Verdict
     /// The events.
     public let history: History
-    /// The rolling digest over all events.
-    public let digest: UInt64
     /// The number of events that the world has executed; in real time, the number of events in the history.
     public let eventCount: Int
     /// The number of actions that the clients of each device have executed since 0 s; empty in real time.
@@ -35,17 +33,19 @@ public struct RunResult: Sendable {
 
     /// Creates a result.
     public init(
-        verdict: Verdict, history: History, digest: UInt64, eventCount: Int, actionCounts: [String: Int] = [:],
+        verdict: Verdict, history: History, eventCount: Int, actionCounts: [String: Int] = [:],
         commitActions: [String: [Int]] = [:], outputs: [ProgramOutput] = []
     ) {
         self.verdict = verdict
         self.history = history
-        self.digest = digest
         self.eventCount = eventCount
         self.actionCounts = actionCounts
         self.commitActions = commitActions
         self.outputs = outputs
     }
+
+    /// The digest of all events. It is computed for each access.
+    public var digest: UInt64 { history.digest }
 
     /// The digest as 16 hexadecimal digits.
     public var digestText: String {

@@ -38,7 +38,7 @@ import Worlds
             simulated: { (run, _) throws(SetupError) -> RunResult in
                 let history = try history(run)
                 return RunResult(
-                    verdict: Verdict(run.scenario, history), history: history, digest: history.digest, eventCount: 1)
+                    verdict: Verdict(run.scenario, history), history: history, eventCount: 1)
             },
             live: { _, _ in throw SetupError("no exploration runs in real time") })
     }

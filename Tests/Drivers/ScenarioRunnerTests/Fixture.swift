@@ -50,7 +50,7 @@ enum Fixture {
     /// Returns the result of a run with a given history.
     static func result(_ history: History, eventCount: Int = 1, scenario: Scenario = Scenario(name: "s")) -> RunResult {
         RunResult(
-            verdict: Verdict(scenario, history), history: history, digest: history.digest, eventCount: eventCount)
+            verdict: Verdict(scenario, history), history: history, eventCount: eventCount)
     }
 
     /// Returns a history of events, one per millisecond.

@@ -182,7 +182,7 @@ import Worlds
 
     private static func result(_ run: PlannedRun, diverges: Bool) -> RunResult {
         let verdict = verdict(run.scenario, diverges: diverges)
-        return RunResult(verdict: verdict, history: History(), digest: 0, eventCount: 1)
+        return RunResult(verdict: verdict, history: History(), eventCount: 1)
     }
 
     @Test func theStatusDependsOnEveryMutant() async throws {

@@ -24,7 +24,7 @@ import Worlds
     }
 
     private static func result(_ run: PlannedRun, _ history: History) -> RunResult {
-        RunResult(verdict: Verdict(run.scenario, history), history: history, digest: history.digest, eventCount: 1)
+        RunResult(verdict: Verdict(run.scenario, history), history: history, eventCount: 1)
     }
 
     private static let good = Fixture.history([

@@ -24,7 +24,7 @@ struct ExploredSeed: Sendable {
     /// What the run has reached.
     let cells: Set<CoverageCell>
     let eventCount: Int
-    /// The digest of the run; `nil` if it could not take place.
+    /// The digest of the run; `nil` if it is not wanted, or if the run could not take place.
     let digest: String?
     let repetition: Repetition
     /// A line per event, if it is wanted.
@@ -47,6 +47,8 @@ struct SeedRun: Sendable {
     let showsText: Bool
     /// Whether a line per event is wanted.
     var isTraced = false
+    /// Whether the digests of the runs are wanted.
+    var givesDigests = true
     let worlds: RunWorlds
 
     /// Returns the run with a swarm that leans towards classes of faults.
@@ -105,7 +107,7 @@ struct SeedRun: Sendable {
                 seed: seed, failures: hasFailed ? failures(finished, result) : [], configuration: configuration.lines,
                 reached: Self.reached(run.scenario, result.verdict),
                 cells: RunCoverage.cells(run.scenario, result.history), eventCount: result.eventCount,
-                digest: result.digestText,
+                digest: givesDigests ? result.digestText : nil,
                 repetition: repeated,
                 trace: isTraced ? RunSummary(finished, showsText: showsText, isTraced: true).trace : [], error: nil)
         } catch {

@@ -143,7 +143,8 @@ public struct Explorer: Sendable {
             let swarm = Swarm(base, links: .builtIn, parts: options.parts)
             let run = SeedRun(
                 swarm: swarm, source: source.name, mutants: options.mutants, arguments: arguments(source.name),
-                showsText: options.showsText, isTraced: options.isTraced, worlds: worlds)
+                showsText: options.showsText, isTraced: options.isTraced, givesDigests: options.resultsPath != nil,
+                worlds: worlds)
             return .success(
                 Plan(
                     seed: run, seeds: seeds, fileDigest: source.file.digest,

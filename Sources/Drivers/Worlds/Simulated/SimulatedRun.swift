@@ -59,7 +59,6 @@ public enum SimulatedRun {
         }
         return RunResult(
             verdict: Verdict(scenario, world.recorder.history), history: world.recorder.history,
-            digest: world.recorder.digest, eventCount: world.eventCount, actionCounts: counts,
-            commitActions: commits)
+            eventCount: world.eventCount, actionCounts: counts, commitActions: commits)
     }
 }

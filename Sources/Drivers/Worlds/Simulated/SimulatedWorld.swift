@@ -154,7 +154,7 @@ final class SimulatedWorld {
 
     /// Records an event and reports it to the director.
     func record(_ event: History.Event) {
-        if recorder.record(event, at: now), let entry = recorder.history.entries.last {
+        if recorder.record(event, at: now), onEvent != nil || onStep != nil, let entry = recorder.history.entries.last {
             onEvent?(entry)
             if let onStep, !onStep(.event(entry)) { abort(Self.stopped) }
         }
