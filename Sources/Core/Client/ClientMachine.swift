@@ -38,6 +38,7 @@ public struct ClientMachine<E: Engine>: Sendable {
     /// The numbers of the requests in flight.
     @usableFromInline var requests: [HTTPExchangeID: Int] = [:]
     @usableFromInline var actions: Deque<Action> = []
+    @usableFromInline var deadline: Instant?
 
     /// Creates a machine.
     ///
@@ -49,12 +50,17 @@ public struct ClientMachine<E: Engine>: Sendable {
         self.engine = engine
         self.authorization = authorization
         http = HTTPClientMachine(host: host, timeouts: timeouts, connectionsMax: engine.connectionsMax)
+        updateDeadline()
     }
 
     /// The time of the next input ``ClientInput/deadline``; `nil` until another input changes it.
-    @inlinable public var nextDeadline: Instant? {
-        guard let deadline = http.nextDeadline else { return engine.nextDeadline }
-        return min(engine.nextDeadline ?? .never, deadline)
+    @inlinable public var nextDeadline: Instant? { deadline }
+
+    /// Determines the deadline once for each input: a driver may ask for it many times.
+    @inlinable
+    mutating func updateDeadline() {
+        deadline = engine.nextDeadline
+        if let next = http.nextDeadline { deadline = min(deadline ?? .never, next) }
     }
 
     // MARK: Inputs
@@ -64,6 +70,7 @@ public struct ClientMachine<E: Engine>: Sendable {
     public mutating func input<Value, Failure: Error>(
         at now: Instant, _ body: (inout E, Instant) throws(Failure) -> Value
     ) throws(Failure) -> Value {
+        defer { updateDeadline() }
         let value = try body(&engine, now)
         run(at: now)
         return value
@@ -72,6 +79,7 @@ public struct ClientMachine<E: Engine>: Sendable {
     /// Processes an input of the connections or of the clock.
     @inlinable
     public mutating func process(_ input: ClientInput, at now: Instant) {
+        defer { updateDeadline() }
         switch input {
         case .connected(let id): http.connected(id, at: now)
         case .connectFailed(let id, let reason): http.connectFailed(id, reason: reason, at: now)
@@ -90,6 +98,7 @@ public struct ClientMachine<E: Engine>: Sendable {
     public mutating func committed(at now: Instant) {
         engine.committed(at: now)
         run(at: now)
+        updateDeadline()
     }
 
     /// The change of the last commit could not be made durable, for a reason; it is committed again after a pause.
@@ -97,7 +106,11 @@ public struct ClientMachine<E: Engine>: Sendable {
     public mutating func commitFailed(_ reason: String, at now: Instant) {
         engine.commitFailed(reason, at: now)
         run(at: now)
+        updateDeadline()
     }
+
+    /// Whether ``takeAction()`` returns an action.
+    @inlinable public var hasActions: Bool { !actions.isEmpty }
 
     /// Returns the next action; `nil` if there is none.
     @inlinable

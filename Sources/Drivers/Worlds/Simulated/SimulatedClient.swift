@@ -106,7 +106,11 @@ extension SimulatedClient {
     @inline(never)
     func isNextActionCommit() -> Bool? {
         guard let process else { return nil }
-        if process.nextAction == nil { process.nextAction = process.machine.takeAction() }
+        if process.nextAction == nil {
+            // Mostly there is no action, and to take `nil` costs more than to ask.
+            guard value({ $0.hasActions }) == true else { return nil }
+            process.nextAction = process.machine.takeAction()
+        }
         switch process.nextAction {
         case .commit?: return true
         case .connect?, .write?, .close?, .report?: return false
