@@ -216,6 +216,7 @@ extension SyncEngine {
             setInFlight(activity, of: record, true)
             schedules[record]?.ticket = -1
         }
+        mayWithhold = true
         exchanges[lane.rawValue] = Exchange(
             id: id, activity: activity, operation: operation, mayHaveBeenCommitted: mayHaveBeenCommitted)
     }
@@ -258,10 +259,10 @@ extension SyncEngine {
     }
 
     private mutating func sendWithheld() {
-        guard !mustCommit, !commit.isPending else { return }
+        guard mayWithhold, !mustCommit, !commit.isPending else { return }
+        mayWithhold = false
         for lane in SyncRequest.Lane.allCases {
-            // Mostly nothing is withheld; a copy of the exchange is expensive.
-            guard exchanges[lane.rawValue]?.isSent == false, let exchange = exchanges[lane.rawValue] else { continue }
+            guard let exchange = exchanges[lane.rawValue], !exchange.isSent else { continue }
             exchanges[lane.rawValue]?.sentAt = now
             exchanges[lane.rawValue]?.generation = token.generation
             outputs.append(

@@ -104,6 +104,8 @@ public struct SyncEngine: Sendable {
     var nextExchange = 0
     /// The exchanges in flight, by lane.
     var exchanges = [Exchange?](repeating: nil, count: SyncRequest.Lane.allCases.count)
+    /// Whether a request may be withheld until its attempt is committed.
+    var mayWithhold = false
     var indexWork = IndexWork()
     var path = PathState()
     var pathEstimate = PathEstimate()
