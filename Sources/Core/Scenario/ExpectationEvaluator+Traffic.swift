@@ -165,16 +165,16 @@ extension ExpectationEvaluator {
 
     /// Returns the time at which a fault that matches a pattern was applied first; `nil` if none was.
     mutating func faultTime(_ pattern: Expectation.FaultPattern) -> Nanoseconds? {
-        let subjects = Dictionary(exchanges.map { ($0.id, $0) }) { first, _ in first }
-        for entry in history.entries {
-            guard case .fault(let index, let exchange, let point) = entry.event,
+        for fault in faults {
+            guard case .fault(let index, let exchange, let point) = fault.event,
                 scenario.faults.indices.contains(index)
             else { continue }
             if let expected = pattern.point, (point ?? scenario.faults[index].point) != expected { continue }
             if let request = pattern.request {
-                guard let subject = subjects[exchange], Self.matches(subject, request) else { continue }
+                guard let subject = exchanges.first(where: { $0.id == exchange }), Self.matches(subject, request)
+                else { continue }
             }
-            return entry.time
+            return fault.time
         }
         return nil
     }

@@ -10,9 +10,18 @@ struct ExpectationEvaluator {
     let lateness: Lateness
     /// The index of the entry at which windows with an end are over: the start of the restore phase.
     let restoreIndex: Int
-    /// The states of each device with the indices of their entries.
-    private let stateEntries: [String: [(index: Int, time: Nanoseconds, state: History.DeviceState)]]
+    /// A state of a device with the index and the time of its entry.
+    private struct Seen {
+        let index: Int
+        let time: Nanoseconds
+        let state: History.DeviceState
+    }
+
+    /// The states of each device.
+    private let stateEntries: [String: [Seen]]
     lazy var exchanges = history.exchanges(isPortal: scenario.isPortal)
+    /// The faults that were applied.
+    lazy var faults = history.entries.filter { if case .fault = $0.event { true } else { false } }
     /// The effects of the writes.
     lazy var effects = WriteEffects(exchanges, scenario)
     /// The changes that devices have accepted from their users.
@@ -26,10 +35,10 @@ struct ExpectationEvaluator {
         self.history = history
         lateness = Lateness(history)
         restoreIndex = history.restoreIndex
-        var found: [String: [(index: Int, time: Nanoseconds, state: History.DeviceState)]] = [:]
+        var found: [String: [Seen]] = [:]
         for (index, entry) in history.entries.enumerated() {
             guard case .device(let device, let state) = entry.event else { continue }
-            found[device, default: []].append((index, entry.time, state))
+            found[device, default: []].append(Seen(index: index, time: entry.time, state: state))
         }
         stateEntries = found
     }
@@ -191,39 +200,32 @@ struct ExpectationEvaluator {
         return nil
     }
 
-    /// A state of a device, and the time at which it begins, or at which its window begins if that is later.
-    private struct Seen {
-        let time: Nanoseconds
-        let state: History.DeviceState
-    }
-
     /// Returns the states of a device in a window, beginning with the one in effect at its start. The state at a time
     /// is the one after all events of that time.
     ///
     /// - Parameters:
     ///   - to: The end; `nil` for that of the run.
     ///   - includesEnd: Whether a state that begins at the time of the end belongs to the window.
-    private func states(_ device: String, from: Bound, to: Bound?, includesEnd: Bool) -> [Seen] {
-        var first: Seen?
-        var rest: [Seen] = []
+    private func states(_ device: String, from: Bound, to: Bound?, includesEnd: Bool) -> ArraySlice<Seen> {
+        guard let entries = stateEntries[device] else { return [] }
         // A window that has an end is over when the restore phase begins.
         let end = to == nil ? history.entries.count : restoreIndex
         let start = time(of: from)
-        for entry in stateEntries[device] ?? [] {
-            if entry.index >= end { break }
-            if Self.isBefore(from, entry.index, entry.time) {
-                first = Seen(time: start, state: entry.state)
-                continue
-            }
-            switch to {
-            case .time(let time)?: if entry.time > time || (entry.time == time && !includesEnd) { continue }
-            case .index(let bound)?: if entry.index >= bound { continue }
-            case nil: break
-            }
-            rest.append(Seen(time: entry.time, state: entry.state))
-        }
-        if case .time(let time)? = to, time < start || (time == start && !includesEnd) { first = nil }
-        return (first.map { [$0] } ?? []) + rest
+        var first = entries.firstIndex { $0.index >= end || !Self.isBefore(from, $0.index, $0.time) } ?? entries.count
+        let last =
+            entries[first...].firstIndex { entry in
+                switch to {
+                case .time(let time)?:
+                    entry.index >= end || entry.time > time || (entry.time == time && !includesEnd)
+                case .index(let bound)?: entry.index >= min(end, bound)
+                case nil: entry.index >= end
+                }
+            } ?? entries.count
+        // The state in effect at the start, unless the window is empty.
+        var isEmpty = false
+        if case .time(let time)? = to { isEmpty = time < start || (time == start && !includesEnd) }
+        if first > 0, !isEmpty { first -= 1 }
+        return entries[first..<last]
     }
 
     /// Returns whether the state of an entry begins before a window, or with it.
@@ -305,7 +307,9 @@ struct ExpectationEvaluator {
             isChecked = true
             if isAboutRowOnly, let row, row == last { continue }
             last = row
-            if let reason = Self.mismatch(seen.state, condition) { return (true, (seen.time, reason.description)) }
+            if let reason = Self.mismatch(seen.state, condition) {
+                return (true, (max(seen.time, time(of: from)), reason.description))
+            }
         }
         return (isChecked, nil)
     }
