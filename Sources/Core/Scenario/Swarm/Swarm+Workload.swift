@@ -39,7 +39,9 @@ extension Swarm {
         if configuration.classes.contains(.reusedIDs) { steps += reuses(rows, draws) }
         steps += disks(configuration, draws) + acts
         func key(_ step: Scenario.Step) -> Nanoseconds { if case .at(let time) = step.trigger { time } else { .zero } }
-        return steps.enumerated().sorted { (key($0.element), $0.offset) < (key($1.element), $1.offset) }.map(\.element)
+        // Steps are expensive to move.
+        let keys = steps.map(key)
+        return steps.indices.sorted { (keys[$0], $0) < (keys[$1], $1) }.map { steps[$0] }
     }
 
     /// Returns the reactions of users to conflicts.
