@@ -31,8 +31,10 @@ public struct Note: Hashable, Sendable {
 
     /// The note as JSON, with the keys in the order uuid, revision, date, title, text.
     public var json: String {
-        "{\"uuid\":\(JSONText.string(uuid)),\"revision\":\(JSONText.string(revision.description)),"
-            + "\"date\":\(JSONText.string(date)),\"title\":\(JSONText.string(title)),\"text\":\(JSONText.string(text))}"
+        JSONText.object([
+            ("uuid", JSONText.string(uuid)), ("revision", JSONText.string(revision.description)),
+            ("date", JSONText.string(date)), ("title", JSONText.string(title)), ("text", JSONText.string(text)),
+        ])
     }
 
     /// Parses a note from JSON and ignores unknown keys; `nil` if it is not a note.

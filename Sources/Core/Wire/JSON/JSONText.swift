@@ -8,15 +8,17 @@
 public enum JSONText {
     /// Returns an object, `{"key":value,...}`. The values are JSON text already.
     public static func object(_ members: [(key: String, value: String)]) -> String {
-        var text = "{"
-        text.reserveCapacity(members.reduce(1) { $0 + $1.key.utf8.count + $1.value.utf8.count + 4 })
+        // One array of bytes is written faster than many texts.
+        var text = [UInt8(ascii: "{")]
+        text.reserveCapacity(members.reduce(2) { $0 + $1.key.utf8.count + $1.value.utf8.count + 4 })
         for (key, value) in members {
-            if text.utf8.count > 1 { text += "," }
-            text += string(key)
-            text += ":"
-            text += value
+            if text.count > 1 { text.append(UInt8(ascii: ",")) }
+            text += string(key).utf8
+            text.append(UInt8(ascii: ":"))
+            text += value.utf8
         }
-        return text + "}"
+        text.append(UInt8(ascii: "}"))
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Returns an array, `[value,...]`. The values are JSON text already.
