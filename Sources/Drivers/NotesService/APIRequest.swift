@@ -44,7 +44,7 @@ struct APIRequest {
     var method: HTTPRequest.Method { http.method }
 
     /// The value of `Idempotency-Key`.
-    var idempotencyKey: String? { http.headerFields[.idempotencyKey] }
+    var idempotencyKey: String? { http.headerFields.value(of: .idempotencyKey) }
 
     /// Whether the method is safe (RFC 9110, 9.2.1).
     var isSafe: Bool { [.get, .head, .options, .trace].contains(method) }
@@ -167,7 +167,7 @@ struct APIRequest {
 
     /// The media type of the body without its parameters, in lower case.
     var mediaType: String? {
-        http.headerFields[.contentType].map {
+        http.headerFields.value(of: .contentType).map {
             String($0.utf8.prefix { $0 != UInt8(ascii: ";") }.trimmingSpace).lowercased()
         }
     }
@@ -187,7 +187,7 @@ struct APIRequest {
 
     /// Returns the offered media type that the client prefers (RFC 9110, 12.5.1); `nil` if it accepts none.
     func media(_ offered: [Media]) -> Media? {
-        guard let field = http.headerFields[.accept] else { return offered.first }
+        guard let field = http.headerFields.value(of: .accept) else { return offered.first }
         if field.utf8.elementsEqual("application/json".utf8) { return offered.contains(.json) ? .json : nil }
         var best: (media: Media, weight: Double, specificity: Int)?
         for media in offered {

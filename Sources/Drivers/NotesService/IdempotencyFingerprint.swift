@@ -1,6 +1,7 @@
 internal import Determinism
 internal import HTTPTypes
 internal import NotesContract
+internal import Wire
 
 /// The idempotency fingerprint of a request (draft-ietf-httpapi-idempotency-key-header, section 2.4): a hash over the
 /// meaning of the request, so that a retry is recognised in another encoding.
@@ -17,8 +18,8 @@ struct IdempotencyFingerprint {
         fingerprint.add(request.method.rawValue)
         fingerprint.add(resource: request.resource)
         fingerprint.add(queryOf: request)
-        fingerprint.add(tags: request.http.headerFields[.ifMatch])
-        fingerprint.add(tags: request.http.headerFields[.ifNoneMatch])
+        fingerprint.add(tags: request.http.headerFields.value(of: .ifMatch))
+        fingerprint.add(tags: request.http.headerFields.value(of: .ifNoneMatch))
         switch fields {
         case nil: fingerprint.add(nil)
         case .success(let fields)?:
@@ -43,7 +44,7 @@ struct IdempotencyFingerprint {
             return
         }
         for shift in stride(from: 0, to: 32, by: 8) { hash.add(UInt8(truncatingIfNeeded: text.utf8.count >> shift)) }
-        for byte in text.utf8 { hash.add(byte) }
+        hash.add(contentsOf: text.utf8)
     }
 
     private mutating func add(_ field: NoteFields.Field, _ normalised: (String) -> String = { $0 }) {

@@ -27,7 +27,7 @@ extension NotesService {
         {
             return .session(token.owner, csrf: csrf)
         }
-        guard let field = request.headerFields[.authorization] else { return .anonymous }
+        guard let field = request.headerFields.value(of: .authorization) else { return .anonymous }
         let words = field.utf8.split(separator: 0x20, maxSplits: 1)
         switch words.first.map({ String(Substring($0)).lowercased() }) {
         case "basic":

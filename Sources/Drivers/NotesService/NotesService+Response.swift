@@ -28,7 +28,7 @@ extension NotesService {
         }
 
         subscript(_ name: HTTPField.Name) -> String? {
-            get { head.headerFields[name] }
+            get { head.headerFields.value(of: name) }
             set { head.headerFields[name] = newValue }
         }
     }

@@ -175,7 +175,9 @@ public struct ExchangeLedger: Sendable {
             guard bytes > 0, let number = exchanges[id]?.number else { return [] }
             return [.requestSent(number, bytes: Int(clamping: bytes))]
         case .responseStarted(let id, let head):
-            if let number = exchanges[id]?.number { recorder.responseStarted(number, entityTag: head.fields[.eTag]) }
+            if let number = exchanges[id]?.number {
+                recorder.responseStarted(number, entityTag: head.fields.value(of: .eTag))
+            }
             return []
         case .protocolSwitched(let id):
             if let number = exchanges[id]?.number { unconnected.remove(number) }

@@ -19,14 +19,16 @@ public struct SyncResponse: Sendable {
 
     /// Returns the value of a header; the first if there are several.
     public func header(_ name: String) -> String? {
-        headers.first { $0.name.utf8.count == name.utf8.count && $0.name.lowercased() == name.lowercased() }?.value
+        headers.first { $0.name.utf8.count == name.utf8.count && $0.name.hasSameBytes(ignoringCase: name) }?.value
     }
 
     /// Whether the media type is JSON.
     public var isJSON: Bool {
         guard let type = header("Content-Type") else { return false }
-        let essence = type.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
-        return essence.lowercased() == "application/json"
+        let essence = type.utf8.prefix {
+            $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t")
+        }
+        return String(Substring(essence)).hasSameBytes(ignoringCase: "application/json")
     }
 
     /// The delay requested by `Retry-After` (RFC 9110, 10.2.3): seconds, or a date relative to the response's `Date`.

@@ -69,7 +69,7 @@ public enum HTTPDate {
     /// Returns the seconds since 1970 of a date; `nil` if it is none.
     public static func seconds(_ text: String) -> Int64? {
         guard text.utf8.count <= 64 else { return nil }
-        let parts = text.utf8.split {
+        let parts = Array(text.utf8).split {
             $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "-")
         }
         // IMF-fixdate and RFC 850: weekday, day, month, year, time, GMT. asctime: weekday, month, day, time, year.
@@ -80,7 +80,7 @@ public enum HTTPDate {
         return nil
     }
 
-    private typealias Part = Substring.UTF8View
+    private typealias Part = ArraySlice<UInt8>
 
     private static func seconds(day: Part, month: Part, year: Part, time: Part) -> Int64? {
         let clock = time.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)

@@ -27,6 +27,12 @@ enum HTTPFieldNames {
         }
     }
 
+    /// Returns the name with this text; `nil` if it is not a name.
+    static func name(_ text: String) -> HTTPField.Name? {
+        var text = text
+        return text.withUTF8 { name($0) }
+    }
+
     /// Returns the name with these bytes; `nil` if they are not a name.
     static func name(_ bytes: UnsafeBufferPointer<UInt8>) -> HTTPField.Name? {
         if bytes.count < prepared.count {

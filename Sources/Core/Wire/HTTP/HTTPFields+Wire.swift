@@ -7,10 +7,21 @@ extension HTTPFields {
         self.init()
         reserveCapacity(fields.count)
         for (name, value) in fields {
-            guard let name = HTTPField.Name(name) else { throw .unwritable("header name") }
+            guard let name = HTTPFieldNames.name(name) else { throw .unwritable("header name") }
             guard value.utf8.allSatisfy(HTTPSyntax.isText) else { throw .unwritable("header value") }
-            append(HTTPField(name: name, value: value.utf8))
+            append(HTTPField(name: name, value: value))
         }
+    }
+
+    /// Returns the value of a field, as the subscript does; faster for a field that is not repeated.
+    public func value(of name: HTTPField.Name) -> String? {
+        var found: String?
+        for field in self where field.name == name {
+            // The values of a repeated field are joined.
+            if found != nil { return self[name] }
+            found = field.value
+        }
+        return found
     }
 
     /// Returns whether the comma-separated list in a field contains an element (`Connection: close`); case is ignored.
@@ -25,13 +36,17 @@ extension HTTPFields {
 
     /// Writes the field lines and the empty line after them.
     func write(into buffer: inout ByteBuffer) {
+        // One array of bytes is written faster than many texts.
+        var text: [UInt8] = []
+        text.reserveCapacity(512)
         for field in self {
-            buffer.writeString(field.name.rawName)
-            buffer.writeString(": ")
-            _ = field.withUnsafeBytesOfValue { buffer.writeBytes($0) }
-            buffer.writeString("\r\n")
+            text += field.name.rawName.utf8
+            text += ": ".utf8
+            field.withUnsafeBytesOfValue { text += $0 }
+            text += "\r\n".utf8
         }
-        buffer.writeString("\r\n")
+        text += "\r\n".utf8
+        buffer.writeBytes(text)
     }
 }
 

@@ -389,9 +389,13 @@ public struct HTTPParser: Sendable {
         while colon < line.count, line[colon] != UInt8(ascii: ":") { colon += 1 }
         guard colon < line.count else { return nil }
         var all: UInt8 = 0
-        for index in colon..<line.count {
+        var index = colon
+        while true {
+            index = HTTPSyntax.firstSpecial(in: UnsafeRawBufferPointer(line), from: index)
+            if index == line.count { break }
             guard HTTPSyntax.isText(line[index]) else { return nil }
             all |= line[index]
+            index += 1
         }
         guard let name = HTTPFieldNames.name(UnsafeBufferPointer(rebasing: line[..<colon])) else { return nil }
         var (start, end) = (colon + 1, line.count)
@@ -436,8 +440,9 @@ public struct HTTPParser: Sendable {
         lines.reserveCapacity(16)
         var lineStart = 0
         var isValid = true
-        bytes.withUnsafeBufferPointer { all in
-            for index in 0..<(end - 2) {
+        bytes.withUnsafeBytes { all in
+            var index = HTTPSyntax.firstSpecial(in: all, from: 0)
+            while index < end - 2 {
                 if all[index] == 10 {
                     lines.append(lineStart..<(index - 1))
                     // A folded line.
@@ -447,6 +452,7 @@ public struct HTTPParser: Sendable {
                     // A bare CR.
                     isValid = false
                 }
+                index = HTTPSyntax.firstSpecial(in: all, from: index + 1)
             }
         }
         guard isValid else { throw .badHeader }
@@ -465,14 +471,14 @@ public struct HTTPParser: Sendable {
     /// Searches for the end of a head: LF CR LF, or an empty first line.
     private static func searchEnd(of bytes: UnsafeRawBufferPointer, from start: Int, max: Int) -> HeadEnd {
         if bytes.count >= 2, bytes[0] == 13, bytes[1] == 10 { return .end(2) }
-        var index = start
+        var index = HTTPSyntax.firstSpecial(in: bytes, from: start)
         while index < bytes.count {
             if bytes[index] == 10 {
                 if index > max { return .tooLarge }
                 guard index >= 1, bytes[index - 1] == 13 else { return .badLineEnd }
                 if index >= 3, bytes[index - 2] == 10 { return .end(index + 1) }
             }
-            index += 1
+            index = HTTPSyntax.firstSpecial(in: bytes, from: index + 1)
         }
         return .incomplete
     }

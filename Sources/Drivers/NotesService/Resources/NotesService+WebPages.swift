@@ -100,9 +100,9 @@ extension NotesService {
     /// which the browser adds the user's cookie or password. It cannot add a bearer token.
     func rejectForeignOrigins(_ request: APIRequest) throws {
         let fields = request.http.headerFields
-        if request.isSafe || fields[.authorization]?.prefix(7).lowercased() == "bearer " { return }
-        let site = fields[.secFetchSite]
-        if let origin = fields[.origin] {
+        if request.isSafe || fields.value(of: .authorization)?.prefix(7).lowercased() == "bearer " { return }
+        let site = fields.value(of: .secFetchSite)
+        if let origin = fields.value(of: .origin) {
             let authority = request.http.authority ?? ""
             if ["http://\(authority)", "https://\(authority)"].contains(where: { $0.hasSameBytes(as: origin) }) {
                 return
