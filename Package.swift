@@ -118,7 +118,7 @@ let package = Package(
         target("Core", "ForwardProxy", ["Determinism", "Wire", "DequeModule", "HTTPTypes", "NIOCore"]),
         target("Core", "NotesContract", ["Wire"]),
         target("Core", "Client", ["Determinism", "Wire", "NotesContract", "DequeModule", "HeapModule", "NIOCore"]),
-        target("Core", "Scenario", ["Determinism", "LinkModel", "Impairment"]),
+        target("Core", "Scenario", ["Determinism", "Wire", "LinkModel", "Impairment"]),
         // Files, sockets, clocks and threads.
         target(
             "Drivers", "ConfigFiles",

@@ -163,23 +163,3 @@ extension History.Event: CustomStringConvertible {
         }
     }
 }
-
-extension String {
-    /// Returns whether both texts have the same UTF-8 bytes; `==` compares their canonical forms.
-    func hasEqualBytes(_ other: String) -> Bool {
-        if utf8.count != other.utf8.count { return false }
-        let isEqual = utf8.withContiguousStorageIfAvailable { left in
-            other.utf8.withContiguousStorageIfAvailable { right in
-                let (left, right) = (UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
-                var index = 0
-                while index + 8 <= left.count {
-                    let word = left.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-                    if word != right.loadUnaligned(fromByteOffset: index, as: UInt64.self) { return false }
-                    index += 8
-                }
-                return left[index...].elementsEqual(right[index...])
-            }
-        }
-        return (isEqual ?? nil) ?? utf8.elementsEqual(other.utf8)
-    }
-}

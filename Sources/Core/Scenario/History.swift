@@ -1,5 +1,6 @@
 public import Determinism
 public import LinkModel
+internal import Wire
 
 /// The events of a run in order; times count from the scenario's start.
 public struct History: Sendable {
@@ -178,7 +179,7 @@ public struct History: Sendable {
                 if one === other { return true }
                 func isSame(_ text: String?, _ other: String?) -> Bool {
                     guard let text, let other else { return text == nil && other == nil }
-                    return text.hasEqualBytes(other)
+                    return text.hasSameBytes(as: other)
                 }
                 return one.icon == other.icon && one.isDeleted == other.isDeleted && one.isStruck == other.isStruck
                     && one.hasMarker == other.hasMarker && one.kept.count == other.kept.count

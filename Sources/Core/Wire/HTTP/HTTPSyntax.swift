@@ -39,7 +39,7 @@ enum HTTPSyntax {
             && zip(left.utf8, right.utf8).allSatisfy { lowered($0) == lowered($1) }
     }
 
-    static func lowered(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 0x20 : byte }
+    private static func lowered(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 0x20 : byte }
 
     /// Returns the text without surrounding whitespace.
     static func trimmed(_ text: Substring) -> Substring {

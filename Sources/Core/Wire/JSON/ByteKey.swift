@@ -41,13 +41,7 @@ extension String {
 
     /// Returns whether both strings have the same UTF-8 bytes, ignoring the case of ASCII letters.
     public func hasSameBytes(ignoringCase other: String) -> Bool {
-        var (left, right) = (self, other)
-        return left.withUTF8 { left in
-            right.withUTF8 { right in
-                left.count == right.count
-                    && left.indices.allSatisfy { HTTPSyntax.lowered(left[$0]) == HTTPSyntax.lowered(right[$0]) }
-            }
-        }
+        HTTPSyntax.isSame(self, other)
     }
 
     /// Returns whether the UTF-8 bytes precede those of another string in lexicographical order.
