@@ -46,6 +46,38 @@ private final class Recorder {
         #expect(recorder.time(.established(.client)) == expected + .milliseconds(200))
     }
 
+    /// A connection in the place of one that was removed in the middle of a transfer has nothing of it: its events are those of
+    /// a first connection.
+    @Test func aRemovedConnectionLeavesNothingBehind() throws {
+        let lossy = DirectionConditions(
+            rate: .kilobits(780), delay: .milliseconds(20), loss: Probability(partsPerMillion: 50_000)!)
+        let conditions = Conditions(up: lossy, down: lossy)
+        /// Returns the events of a transfer that begins at the 60th second.
+        func events(after others: Int) throws -> [TimedFlowEvent] {
+            let recorder = Recorder(conditions)
+            for number in 0..<others {
+                let other = recorder.link.open(at: .start, seed: ConnectionSeed(number: 7 + number, seed: 3))
+                recorder.link.setLosses(
+                    [CorrelatedLoss(rate: 0.5, correlation: 0, random: RandomStream(seed: 1, "x"))], on: other, .down)
+                recorder.link.send(10_000, on: other, .up, at: .start)
+                recorder.link.send(100_000, on: other, .down, at: .start)
+                recorder.run(until: Instant(.seconds(1)))
+                recorder.link.remove(other)
+            }
+            recorder.run(until: Instant(.seconds(60)))
+            recorder.seen = []
+            let start = Instant(.seconds(60))
+            let id = recorder.link.open(at: start, seed: ConnectionSeed(number: 0, seed: 1))
+            recorder.link.send(200_000, on: id, .down, at: start)
+            recorder.run()
+            #expect(recorder.delivered(.down) == 200_000)
+            return recorder.seen
+        }
+        let first = try events(after: 0).map { ($0.time, $0.event) }
+        let later = try events(after: 3).map { ($0.time, $0.event) }
+        #expect(first.elementsEqual(later) { $0 == $1 })
+    }
+
     /// A handshake under clear conditions leaves the same state as an established connection added later: later packets have
     /// the same times under any conditions.
     @Test(arguments: [threeG, steady, dead]) func aConnectionMayOpenWithoutAHandshake(_ later: Conditions) {
