@@ -12,7 +12,7 @@ public import LinkModel
 /// delivered bytes are always the next of the stream. All randomness follows from the seed; each connection has its own
 /// random streams (`link/up/conn/7/loss`), so that the losses of one do not shift those of another.
 public struct TCPLink: ~Copyable {
-    private struct Connection {
+    struct Connection {
         var generation: UInt32 = 0
         var isInUse = false
         /// The number of the connection, from 0.
@@ -24,7 +24,7 @@ public struct TCPLink: ~Copyable {
     }
 
     /// One end of a connection, and the direction in which it sends.
-    private struct End {
+    struct End {
         var endpoint: TCPEndpoint
         var flow: PacketPipe.FlowState
         /// Losses of this connection alone, in addition to the link's.
@@ -38,7 +38,7 @@ public struct TCPLink: ~Copyable {
 
     /// The times of an endpoint's two entries in the timer heap; `.max` means none. Timers are moved to a later time
     /// far more often than they fire, so that an entry stays in the heap and is checked when it fires.
-    private struct ScheduledTimers {
+    struct ScheduledTimers {
         var main = Int64.max
         var ack = Int64.max
     }
@@ -63,7 +63,7 @@ public struct TCPLink: ~Copyable {
     private let readsImmediately: Bool
     private let stacks: PerDirection<StackPreset>
     private var timers = Heap<Timer>()
-    private var connections: [Connection] = []
+    var connections: [Connection] = []
     /// The sequence number of the first byte of new connections; other than 0 in tests of long streams only.
     var firstByte: Int64 = 0
     private var freeSlots: [Int] = []
@@ -365,33 +365,13 @@ public struct TCPLink: ~Copyable {
         return true
     }
 
-    /// Starts or stops recording packets; ``takeRecord()`` still returns packets recorded before.
-    public mutating func setRecording(_ recordsPackets: Bool) {
-        self.recordsPackets = recordsPackets
-        if !recordsPackets { return }
-        for index in connections.indices where connections[index].isInUse {
-            for direction in Direction.allCases {
-                // An end that has sent at most its SYN counts its next recorded packet as its first.
-                let end = connections[index].ends[direction]
-                switch end.pointee.endpoint.state {
-                case .closed, .synSent: break
-                case .synReceived, .established, .reset:
-                    end.pointee.recordedUpTo = end.pointee.dataSentUpTo
-                }
-            }
-        }
-    }
-
-    /// Takes the record of the next packet that was offered.
-    public mutating func takeRecord() -> PacketRecord? { records.popFirst() }
-
     /// Takes the next flow event.
     public mutating func takeEvent() -> TimedFlowEvent? { events.popFirst() }
 
     // MARK: Private
 
     @inline(__always)
-    private func end(_ id: FlowID, _ direction: Direction) -> UnsafeMutablePointer<End> {
+    func end(_ id: FlowID, _ direction: Direction) -> UnsafeMutablePointer<End> {
         connections[id.index].ends[direction]
     }
 
@@ -498,56 +478,5 @@ public struct TCPLink: ~Copyable {
         var isLost = false
         for position in losses.indices where losses[position].losesNext() { isLost = true }
         return isLost
-    }
-
-    private mutating func record(
-        _ segment: Segment, _ id: FlowID, _ direction: Direction, arrival: Int64?, isLost: Bool, at now: Int64
-    ) {
-        let end = end(id, direction)
-        let recordedUpTo = end.pointee.recordedUpTo
-        let next = max(0, recordedUpTo)
-        let isHandshake = segment.kind == .syn || segment.kind == .synAck
-        let range =
-            switch segment.kind {
-            case .data where !segment.isWindowProbe: segment.start..<segment.end
-            case .data, .ack, .reset: next..<next
-            case .syn, .synAck: Int64(0)..<0
-            }
-        end.pointee.recordedUpTo = max(next, range.upperBound)
-        let fate: PacketRecord.Fate =
-            if arrival != nil {
-                .arrives
-            } else if isLost {
-                link.isBlocked(direction) ? .outage : .lost
-            } else {
-                .dropped
-            }
-        let kind: PacketRecord.Kind =
-            switch segment.kind {
-            case .syn: .syn
-            case .synAck: .synAck
-            case .data: .data
-            case .ack: .ack
-            case .reset: .reset
-            }
-        records.append(
-            PacketRecord(
-                flow: id, connectionNumber: connections[id.index].number, direction: direction,
-                time: Instant(Nanoseconds(now)),
-                arrival: arrival.map { Instant(Nanoseconds($0)) } ?? Instant(Nanoseconds(now))
-                    + link.conditions[direction].delay,
-                kind: kind,
-                fate: fate, range: range, isFIN: segment.isFIN,
-                isPSH: segment.isPSH, isWindowProbe: segment.isWindowProbe, isFirstOfSender: recordedUpTo < 0,
-                isRetransmission: isHandshake ? recordedUpTo >= 0 : range.lowerBound < next,
-                ackNumber: kind == .reset
-                    ? end.pointee.endpoint.receiver.rcvNxt : segment.ackNumber,
-                sackRanges: (0..<segment.sackBlocks.count).map {
-                    segment.sackBlocks.range($0, from: segment.ackNumber)
-                },
-                isDSACK: segment.isDSACK, window: segment.window,
-                timestamp: Instant(Nanoseconds(segment.timestamp)),
-                timestampEcho: Instant(Nanoseconds(segment.timestampEcho)),
-                bytes: segment.packetBytes))
     }
 }
